@@ -1,0 +1,23 @@
+import { z } from "zod";
+
+/** Ids are `<prefix>_` and 20 characters of lower-case Crockford base32: 48 bits of milliseconds, then 52 random bits. */
+export const idPrefixes = {
+  account: "acc",
+  owner: "own",
+  assistant: "asst",
+  key: "key",
+  computer: "cmp",
+  process: "prc",
+  service: "svc",
+  operation: "opr",
+  event: "evt",
+  session: "ses",
+  invitation: "inv",
+  cell: "cel",
+} as const;
+
+export type IdKind = keyof typeof idPrefixes;
+
+export const idPattern = (kind: IdKind): RegExp => new RegExp(`^${idPrefixes[kind]}_[0-9a-hjkmnp-tv-z]{20}$`);
+
+export const idSchema = (kind: IdKind) => z.string().regex(idPattern(kind), `an id like ${idPrefixes[kind]}_…`);

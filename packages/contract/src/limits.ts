@@ -1,0 +1,85 @@
+/**
+ * Every limit of Holdfast, with its reason. Over a limit is a typed error that says what to do next. Sizes in bytes, times in
+ * milliseconds unless the name says otherwise. The agent's own limits stand in `native/agent/src/cell/limits.rs`.
+ */
+export const limits = {
+  /** A REST or MCP body that is JSON; the MCP SDK caps at 4 MiB, so we do everywhere. */
+  jsonBodyBytes: 4 * 1024 * 1024,
+  /** A streamed upload (file or archive). */
+  uploadBytes: 10 * 1024 * 1024 * 1024,
+  headerBytes: 32 * 1024,
+  urlBytes: 16 * 1024,
+
+  nameLength: 40,
+  descriptionLength: 1000,
+  pathBytes: 4096,
+  /** One argument: the kernel's MAX_ARG_STRLEN is 128 KiB on Linux; larger ones are passed by the agent through a file. */
+  argumentBytes: 128 * 1024 - 1,
+  argumentsCount: 4096,
+  argumentsTotalBytes: 1024 * 1024,
+  shellLineBytes: 1024 * 1024,
+  environmentVariables: 256,
+  environmentValueBytes: 32 * 1024,
+  stdinInlineBytes: 1024 * 1024,
+
+  /** Longest a request that waits may wait; clients lose patience at 60 s. */
+  waitMs: 50_000,
+  execDefaultWaitMs: 30_000,
+  processTimeoutMs: 7 * 24 * 3600 * 1000,
+  outputLimitBytes: 16 * 1024 * 1024,
+  outputLimitMaxBytes: 256 * 1024 * 1024,
+  /** Output in one JSON reply; about 20,000 tokens. */
+  replyTextBytes: 64 * 1024,
+  terminalColumns: 500,
+  terminalRows: 500,
+
+  servicesPerComputer: 32,
+  probesIntervalMinMs: 500,
+  computersPerAccount: 1000,
+  keysPerAccount: 1000,
+  ownersPerAccount: 50,
+
+  pageSize: 50,
+  pageSizeMax: 200,
+  directoryPage: 500,
+  directoryPageMax: 1000,
+  fileReadJsonBytes: 1024 * 1024,
+  fileWriteJsonBytes: 3 * 1024 * 1024,
+  editsPerCall: 100,
+
+  idempotencyKeyLength: 200,
+  idempotencyKeptMs: 24 * 3600 * 1000,
+
+  /** Requests of one principal: bucket size, refilled evenly over the window. */
+  requestsPerWindow: 1200,
+  requestWindowMs: 60_000,
+  /** Sign-in attempts per address and per owner. */
+  loginAttemptsPerWindow: 10,
+  loginWindowMs: 15 * 60_000,
+  concurrentRequestsPerPrincipal: 64,
+  concurrentStreamsPerPrincipal: 64,
+
+  sessionMs: 12 * 3600 * 1000,
+  sessionConfirmedMs: 5 * 60_000,
+  loginCodeMs: 15 * 60_000,
+  /** How long an accepted key may be served from control's memory; a revocation drops it at once by NOTIFY. */
+  keyCacheMs: 1000,
+
+  leaseMs: 10 * 60_000,
+  leaseRenewMs: 30_000,
+  stopGraceMs: 10_000,
+  cellStartMs: 15_000,
+
+  eventsKept: 100_000,
+  recordsBatchMs: 100,
+} as const;
+
+/** Sizes of computers. Swap is always 0. `disk_bytes` is a quota on the volume with its snapshots. */
+export const computerSizes = {
+  small: { cpus: 1, memory_bytes: 1024 ** 3, disk_bytes: 5 * 1024 ** 3, pids: 512 },
+  medium: { cpus: 2, memory_bytes: 4 * 1024 ** 3, disk_bytes: 20 * 1024 ** 3, pids: 2048 },
+  large: { cpus: 4, memory_bytes: 16 * 1024 ** 3, disk_bytes: 80 * 1024 ** 3, pids: 4096 },
+} as const;
+
+export type ComputerSize = keyof typeof computerSizes;
+export const computerSizeNames = ["small", "medium", "large"] as const satisfies readonly ComputerSize[];
