@@ -12,7 +12,9 @@ export interface ErrorDefinition {
   readonly remedy: string;
 }
 
-const define = <const T extends Record<string, ErrorDefinition>>(table: T): Readonly<Record<keyof T, ErrorDefinition>> => table;
+const define = <const T extends Record<string, ErrorDefinition>>(
+  table: T,
+): Readonly<Record<keyof T, ErrorDefinition>> => table;
 
 export const errorTable = define({
   invalid_input: {
@@ -48,7 +50,8 @@ export const errorTable = define({
     fault: "caller",
     retryable: false,
     title: "The Origin or Host of the request is not on the allow-list",
-    remedy: "Use the address that `holdfast status` prints, or add the host with `holdfast up --allow-host <name>`.",
+    remedy:
+      "Use the address that `holdfast status` prints, or add the host with `holdfast up --allow-host <name>`.",
   },
   confirmation_required: {
     status: 403,
@@ -62,7 +65,8 @@ export const errorTable = define({
     fault: "caller",
     retryable: false,
     title: "A ceiling of this key is reached",
-    remedy: "Free what the ceiling counts (for example destroy a computer you no longer need), or ask an owner to raise it.",
+    remedy:
+      "Free what the ceiling counts (for example destroy a computer you no longer need), or ask an owner to raise it.",
   },
   not_found: {
     status: 404,
@@ -188,7 +192,8 @@ export const errorTable = define({
     fault: "caller",
     retryable: false,
     title: "The archive holds an entry that is not allowed",
-    remedy: "See `details.entry`: no absolute paths, no `..`, no links out, no devices, FIFOs or setuid files.",
+    remedy:
+      "See `details.entry`: no absolute paths, no `..`, no links out, no devices, FIFOs or setuid files.",
   },
   disk_full: {
     status: 507,
@@ -223,7 +228,8 @@ export const errorTable = define({
     fault: "host",
     retryable: false,
     title: "The computer has failed",
-    remedy: "See `details.reason`; stop it and wake it again, its disk is kept. If it fails again, ask the owner to run `holdfast doctor`.",
+    remedy:
+      "See `details.reason`; stop it and wake it again, its disk is kept. If it fails again, ask the owner to run `holdfast doctor`.",
   },
   computer_starting: {
     status: 503,
@@ -244,7 +250,8 @@ export const errorTable = define({
     fault: "host",
     retryable: true,
     title: "The host has no room for this now",
-    remedy: "Put computers to sleep or stop them, or try again later. The owner sees what is short with `holdfast doctor`.",
+    remedy:
+      "Put computers to sleep or stop them, or try again later. The owner sees what is short with `holdfast doctor`.",
   },
   unavailable: {
     status: 503,

@@ -20,4 +20,5 @@ export type IdKind = keyof typeof idPrefixes;
 
 export const idPattern = (kind: IdKind): RegExp => new RegExp(`^${idPrefixes[kind]}_[0-9a-hjkmnp-tv-z]{20}$`);
 
-export const idSchema = (kind: IdKind) => z.string().regex(idPattern(kind), `an id like ${idPrefixes[kind]}_…`);
+export const idSchema = (kind: IdKind) =>
+  z.string().regex(idPattern(kind), `an id like ${idPrefixes[kind]}_…`);

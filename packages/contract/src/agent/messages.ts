@@ -130,7 +130,10 @@ export const agentFileEntry = z.object({
   version: z.string().max(128),
 });
 
-export const agentFileList = z.object({ entries: z.array(agentFileEntry).max(1000), next: pathText.nullable() });
+export const agentFileList = z.object({
+  entries: z.array(agentFileEntry).max(1000),
+  next: pathText.nullable(),
+});
 export const agentFileHead = z.object({ file: agentFileEntry, offset: count, length: count });
 export const agentFileEdit = z.object({ file: agentFileEntry, replaced: count });
 export const agentFileEvent = z.object({

@@ -7,10 +7,12 @@ export const runDirectory = (instance: string): string => `/run/holdfast/${insta
 export const socketPath = (instance: string, callee: string, caller: string): string =>
   `${runDirectory(instance)}/${callee}/${caller}.sock`;
 
-export const cellDirectory = (instance: string, computerId: string): string => `${runDirectory(instance)}/cells/${computerId}`;
+export const cellDirectory = (instance: string, computerId: string): string =>
+  `${runDirectory(instance)}/cells/${computerId}`;
 
 /** The agent's socket for control; `native/agent/PROTOCOL.md`. */
-export const agentSocketPath = (instance: string, computerId: string): string => `${cellDirectory(instance, computerId)}/control.sock`;
+export const agentSocketPath = (instance: string, computerId: string): string =>
+  `${cellDirectory(instance, computerId)}/control.sock`;
 
 /** The agent's socket for the gateway. */
 export const ingressSocketPath = (instance: string, computerId: string): string =>

@@ -10,7 +10,11 @@ const computerId = idSchema("computer");
 const cellId = idSchema("cell");
 const size = z.enum(computerSizeNames);
 const count = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
-const milliseconds = z.number().int().nonnegative().max(24 * 3600 * 1000);
+const milliseconds = z
+  .number()
+  .int()
+  .nonnegative()
+  .max(24 * 3600 * 1000);
 
 export const cellState = z.enum(["running", "frozen", "exited"]);
 
@@ -23,11 +27,19 @@ export const cellView = z.object({
   started_at_ms: count,
   lease_ends_in_ms: count,
   exit: z
-    .object({ reason: z.enum(["stopped", "agent_ended", "out_of_memory", "killed", "start_failed"]), at_ms: count })
+    .object({
+      reason: z.enum(["stopped", "agent_ended", "out_of_memory", "killed", "start_failed"]),
+      at_ms: count,
+    })
     .nullable(),
 });
 
-export const layerView = z.object({ name: z.string(), proven: z.boolean(), detail: z.string(), remedy: z.string() });
+export const layerView = z.object({
+  name: z.string(),
+  proven: z.boolean(),
+  detail: z.string(),
+  remedy: z.string(),
+});
 
 export const supervisorMethods = {
   info: {
@@ -52,7 +64,10 @@ export const supervisorMethods = {
   /** Changes the quotas; a running cell gets the new limits at once. */
   "volume.resize": { params: z.object({ computer_id: computerId, size }), result: z.object({}) },
   /** Stops the cell if there is one and deletes everything of the computer. */
-  "volume.destroy": { params: z.object({ computer_id: computerId }), result: z.object({ destroyed: z.boolean() }) },
+  "volume.destroy": {
+    params: z.object({ computer_id: computerId }),
+    result: z.object({ destroyed: z.boolean() }),
+  },
   "volume.list": {
     params: z.object({}),
     result: z.object({ volumes: z.array(z.object({ computer_id: computerId, size, image: z.string() })) }),
@@ -62,7 +77,10 @@ export const supervisorMethods = {
     params: z.object({ computer_id: computerId, size, lease_ms: milliseconds }),
     result: z.object({ cell: cellView, started: z.boolean() }),
   },
-  "cell.freeze": { params: z.object({ computer_id: computerId }), result: z.object({ cell: cellView.nullable() }) },
+  "cell.freeze": {
+    params: z.object({ computer_id: computerId }),
+    result: z.object({ cell: cellView.nullable() }),
+  },
   "cell.thaw": {
     params: z.object({ computer_id: computerId, lease_ms: milliseconds }),
     result: z.object({ cell: cellView.nullable() }),
@@ -72,7 +90,10 @@ export const supervisorMethods = {
   "cell.list": { params: z.object({}), result: z.object({ cells: z.array(cellView) }) },
   /** Unknown or exited cells come back in `missing`. A cell whose lease ends is frozen. */
   "lease.renew": {
-    params: z.object({ cells: z.array(z.object({ computer_id: computerId, cell_id: cellId })).max(1000), lease_ms: milliseconds }),
+    params: z.object({
+      cells: z.array(z.object({ computer_id: computerId, cell_id: cellId })).max(1000),
+      lease_ms: milliseconds,
+    }),
     result: z.object({ missing: z.array(cellId) }),
   },
   "usage.read": {
@@ -116,4 +137,10 @@ export type CellView = z.output<typeof cellView>;
 export type LayerView = z.output<typeof layerView>;
 
 /** Error codes a supervisor call may end with, besides those of the transport (`invalid_input`, `unavailable`, `timed_out`, `internal`). */
-export const supervisorErrorCodes = ["not_found", "host_full", "wrong_state", "limit_reached", "computer_failed"] as const;
+export const supervisorErrorCodes = [
+  "not_found",
+  "host_full",
+  "wrong_state",
+  "limit_reached",
+  "computer_failed",
+] as const;
