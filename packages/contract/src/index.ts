@@ -4,3 +4,4 @@ export * from "./ids.ts";
 export * from "./limits.ts";
 export * from "./programs/layout.ts";
 export * from "./programs/supervisor.ts";
+export * from "./operations/index.ts";

@@ -13,7 +13,7 @@ export const limits = {
   nameLength: 40,
   descriptionLength: 1000,
   pathBytes: 4096,
-  /** One argument: the kernel's MAX_ARG_STRLEN is 128 KiB on Linux; larger ones are passed by the agent through a file. */
+  /** One argument of `argv`: Linux takes no longer one (MAX_ARG_STRLEN). A longer shell line is run by the agent from a file. */
   argumentBytes: 128 * 1024 - 1,
   argumentsCount: 4096,
   argumentsTotalBytes: 1024 * 1024,
