@@ -1,0 +1,6 @@
+import type { ComputerTables } from "./computers.ts";
+import type { PrincipalTables } from "./principals.ts";
+import type { RecordTables } from "./records.ts";
+
+/** The schema as Kysely sees it; `migrations/*.sql` make it. */
+export interface Tables extends PrincipalTables, RecordTables, ComputerTables {}
