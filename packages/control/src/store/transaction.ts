@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import type { Compilable, Kysely } from "kysely";
 import type { Tables } from "./tables/index.ts";
 
 /** Every statement commits by itself. */
@@ -12,6 +12,12 @@ export type Transaction = Kysely<Tables>;
 
 export interface Store {
   readonly db: Database;
-  /** Commits when `work` returns, rolls back when it throws. */
-  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /**
+   * Commits when `work` returns, rolls back when it throws. `last` are statements that travel in one flight with the commit; their
+   * results are not looked at. Throws `unavailable` when the database is away: what was sent may have been committed.
+   */
+  transaction<T>(
+    work: (transaction: Transaction) => Promise<T>,
+    last?: (value: T) => readonly Compilable[],
+  ): Promise<T>;
 }

@@ -1,10 +1,9 @@
-import type { Generated } from "kysely";
 import type { Ceilings } from "../../domain/principal.ts";
 
 /** Times are Unix milliseconds in `bigint` columns: the injected clock's, exact, and free of session time zones. */
 export interface PrincipalTables {
   accounts: { id: string; name: string; created_at_ms: number };
-  nodes: { id: string; account_id: string | null; name: string; boot_id: string | null; seen_at_ms: number };
+  nodes: { id: string; name: string; seen_at_ms: number };
   owners: {
     id: string;
     account_id: string;
@@ -18,11 +17,10 @@ export interface PrincipalTables {
     removed_at_ms: number | null;
   };
   login_codes: {
-    code_hash: Buffer;
     owner_id: string;
+    code_hash: Buffer;
     created_by: string;
     expires_at_ms: number;
-    used_at_ms: number | null;
   };
   sessions: {
     id: string;
@@ -46,5 +44,5 @@ export interface PrincipalTables {
     revoked_at_ms: number | null;
     last_used_at_ms: number | null;
   };
-  login_attempts: { subject: string; window_start_ms: number; attempts: Generated<number> };
+  login_attempts: { subject: string; window_start_ms: number; attempts: number };
 }

@@ -31,6 +31,8 @@ export interface RecordTables {
   };
   events: {
     id: Generated<number>;
+    /** Null until the change is committed and a number was given. */
+    number: Generated<number | null>;
     account_id: string;
     kind: string;
     target: string | null;
