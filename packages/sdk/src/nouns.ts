@@ -1,0 +1,23 @@
+import type { OperationName } from "@holdfast/contract";
+
+export type Noun = OperationName extends infer Name
+  ? Name extends `${infer N}.${string}`
+    ? N
+    : never
+  : never;
+
+/** How the nouns of operations are called on the client: `computer.create` is `client.computers.create`. */
+export const nouns = {
+  principal: "principal",
+  computer: "computers",
+  process: "processes",
+  service: "services",
+  file: "files",
+  archive: "archives",
+  port: "ports",
+  record: "records",
+  event: "events",
+  key: "keys",
+  owner: "owners",
+  session: "sessions",
+} as const satisfies Record<Noun, string>;
