@@ -1,0 +1,42 @@
+import { HoldfastError } from "@holdfast/contract";
+import type { Dispatch } from "../../domain/dispatch.ts";
+import type { Principal } from "../../domain/principal.ts";
+import { type Caller, createMcpEndpoint, type McpEndpoint } from "./endpoint.ts";
+import { createServerFactory } from "./server.ts";
+
+export interface McpDoorOptions {
+  readonly dispatch: Dispatch;
+  /** Of this Holdfast; shown to clients. */
+  readonly version: string;
+  readonly allowHost: (host: string) => boolean;
+  readonly allowOrigin: (origin: string) => boolean;
+  readonly onError: (error: Error) => void;
+}
+
+/** The MCP door: an endpoint whose tools are the operations, and whose every call goes through dispatch. Mount it at `/mcp`. */
+export const createMcpDoor = (options: McpDoorOptions): McpEndpoint =>
+  createMcpEndpoint({
+    ...options,
+    factory: createServerFactory(options.dispatch, options.version),
+    authenticate: (request, address) => authenticate(options.dispatch, request, address),
+  });
+
+export interface PrincipalCaller extends Caller {
+  readonly principal: Principal;
+}
+
+const authenticate = async (
+  dispatch: Dispatch,
+  request: Request,
+  address: string,
+): Promise<PrincipalCaller | undefined> => {
+  const token = /^Bearer +([\x21-\x7e]+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1];
+  if (token === undefined) return undefined;
+  try {
+    const principal = await dispatch.identify({ kind: "bearer", token }, { door: "mcp", address });
+    return principal.kind === "anonymous" ? undefined : { principal, token, address };
+  } catch (error) {
+    if (error instanceof HoldfastError && error.code === "unauthenticated") return undefined;
+    throw error;
+  }
+};

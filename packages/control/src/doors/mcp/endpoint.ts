@@ -1,0 +1,108 @@
+import { HoldfastError, limits } from "@holdfast/contract";
+import {
+  createMcpHandler,
+  type LegacyHttpHandler,
+  type McpServerFactory,
+  isLegacyRequest,
+} from "@modelcontextprotocol/server";
+
+/** Who a request comes from, as far as the door must know before the protocol starts. */
+export interface Caller {
+  readonly principal: unknown;
+  readonly token: string;
+  readonly address: string;
+}
+
+export interface McpEndpointOptions {
+  readonly factory: McpServerFactory;
+  /** Undefined refuses with 401. The conformance suite has no keys: its endpoint takes everybody. */
+  readonly authenticate: (request: Request, address: string) => Promise<Caller | undefined>;
+  /** Whether this `Host` value may be used to reach us: rebinding a foreign name to our address must lead nowhere. */
+  readonly allowHost: (host: string) => boolean;
+  /** Whether a page of this `Origin` may call. Programs send none; that is always allowed. */
+  readonly allowOrigin: (origin: string) => boolean;
+  /** Refusals and protocol errors, for the log. */
+  readonly onError: (error: Error) => void;
+  /**
+   * Serves 2025-era requests instead of the stateless default. Only the conformance suite needs it, whose fixtures call the client
+   * back: with sessions both official clients break when control is killed, so the product has none.
+   */
+  readonly legacy?: LegacyHttpHandler;
+}
+
+export interface McpEndpoint {
+  /** `address` is where the request came from. */
+  fetch(request: Request, address: string): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** The HTTP side of the MCP door, without any tools: Host, Origin, key, size, and both eras of the protocol on one path. */
+export const createMcpEndpoint = (options: McpEndpointOptions): McpEndpoint => {
+  const handler = createMcpHandler(options.factory, {
+    legacy: options.legacy ? "reject" : "stateless",
+    maxRequestBodySize: limits.jsonBodyBytes,
+    onerror: options.onError,
+  });
+  return {
+    fetch: async (request, address) => {
+      const refused = refuseOrigin(request, options);
+      if (refused) return refused;
+      const caller = await authenticate(options, request, address);
+      if (caller instanceof Response) return caller;
+      if (options.legacy && (await isLegacyRequest(request))) return options.legacy(request);
+      return handler.fetch(request, {
+        authInfo: { token: caller.token, clientId: "holdfast", scopes: [], extra: { caller } },
+      });
+    },
+    close: () => handler.close(),
+  };
+};
+
+const authenticate = async (
+  options: McpEndpointOptions,
+  request: Request,
+  address: string,
+): Promise<Caller | Response> => {
+  try {
+    return (await options.authenticate(request, address)) ?? unauthenticated(request);
+  } catch (error) {
+    // Without a word on who asks nothing is served: the database is away, or too many guesses came from there.
+    if (!(error instanceof HoldfastError)) throw error;
+    const { status, title, remedy } = error.definition;
+    return rpcError(status, -32000, `${title}. ${error.message} ${remedy}`);
+  }
+};
+
+const refuseOrigin = (request: Request, options: McpEndpointOptions): Response | undefined => {
+  const host = request.headers.get("host") ?? "";
+  const origin = request.headers.get("origin");
+  if (options.allowHost(host) && (origin === null || options.allowOrigin(origin))) return undefined;
+  return rpcError(
+    403,
+    -32000,
+    "This Host or Origin may not be used here. Use the address that `holdfast status` prints.",
+  );
+};
+
+/**
+ * A plain bearer challenge. It names no resource metadata on purpose: clients that find OAuth metadata have ignored the key they were
+ * configured with.
+ */
+const unauthenticated = (request: Request): Response =>
+  rpcError(
+    401,
+    -32001,
+    "No valid key came with the request. Send `Authorization: Bearer hf_…`; an owner makes keys with `holdfast keys create`.",
+    {
+      "www-authenticate": request.headers.has("authorization")
+        ? 'Bearer realm="holdfast", error="invalid_token"'
+        : 'Bearer realm="holdfast"',
+    },
+  );
+
+const rpcError = (
+  status: number,
+  code: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response => Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status, headers });

@@ -1,0 +1,55 @@
+import { limits, type Operation, type OperationName, operations } from "@holdfast/contract";
+import type { Tool } from "@modelcontextprotocol/server";
+import { inputCaps } from "./caps.ts";
+import { inputSchemaOf, outputSchemaOf } from "./json-schema.ts";
+
+export interface ToolEntry {
+  readonly operation: Operation & { readonly name: OperationName };
+  readonly tool: Tool;
+}
+
+/** Every operation that is a tool, in the order of the operations table: clients cache prompts that begin with this list. */
+export const createTools = (): readonly ToolEntry[] =>
+  Object.values(operations)
+    .filter((operation) => operation.tool !== null)
+    .map((operation) => ({ operation, tool: toolOf(operation) }));
+
+const toolOf = (operation: Operation & { readonly name: OperationName }): Tool => ({
+  name: operation.tool ?? "",
+  title: operation.title,
+  description: operation.description,
+  inputSchema: withIdempotencyKey(operation, inputSchemaOf(operation.input, inputCaps[operation.name] ?? {})),
+  outputSchema: outputSchemaOf(operation.output),
+  annotations: {
+    readOnlyHint: operation.consequence === "observe",
+    destructiveHint: operation.destructive,
+    idempotentHint: operation.repeatable,
+    openWorldHint: runsCode.has(operation.name),
+  },
+});
+
+/** What a command does outside of the computer is not ours to promise. */
+const runsCode: ReadonlySet<OperationName> = new Set([
+  "process.exec",
+  "process.start",
+  "process.input",
+  "service.create",
+  "service.update",
+] as const);
+
+const withIdempotencyKey = (operation: Operation, schema: Tool["inputSchema"]): Tool["inputSchema"] =>
+  operation.idempotent
+    ? {
+        ...schema,
+        properties: {
+          ...schema.properties,
+          idempotency_key: {
+            type: "string",
+            minLength: 1,
+            maxLength: limits.idempotencyKeyLength,
+            description:
+              "Any text of yours that is unique to this act. Sent again it answers the first result",
+          },
+        },
+      }
+    : schema;
