@@ -14,6 +14,7 @@ export const idPrefixes = {
   session: "ses",
   invitation: "inv",
   cell: "cel",
+  node: "node",
 } as const;
 
 export type IdKind = keyof typeof idPrefixes;

@@ -155,7 +155,7 @@ export const ownerInvite = operation({
   input: z.object({ name: ownerName }),
   output: z.looseObject({ owner: ownerView, code: z.string(), expires_at: timestamp }),
   route: { method: "POST", path: "/v1/owners" },
-  errors: ["limit_reached"],
+  errors: ["limit_reached", "name_taken"],
   consequence: "administer",
   scope: "owner",
   confirm: true,
