@@ -33,6 +33,9 @@ export const limits = {
   terminalColumns: 500,
   terminalRows: 500,
 
+  /** Calls that control holds open to one computer's agent (each is a socket). */
+  agentCalls: 128,
+
   servicesPerComputer: 32,
   probesIntervalMinMs: 500,
   computersPerAccount: 1000,

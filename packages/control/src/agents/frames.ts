@@ -7,59 +7,54 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
+const empty = Buffer.alloc(0);
+const smallestStoreBytes = 4096;
+
 /**
- * Cuts the agent's bytes into frames. Holds at most one frame and the chunk it ended in. Throws `ProtocolViolation` on a length or type
- * that the protocol does not have; after that the connection is of no use.
+ * Cuts the agent's bytes into frames. Holds at most one unfinished frame, in memory that grows with what has really come. Throws
+ * `ProtocolViolation` on a length or type that the protocol does not have; after that the connection is of no use.
  */
 export class FrameDecoder {
-  #chunks: Buffer[] = [];
-  #bytes = 0;
+  /** Received and not yet taken. A view of a pushed chunk, or of `#store` when it was joined from several. */
+  #held: Buffer = empty;
+  /** Free memory directly behind `#held`; what is taken from before it is never written again. */
+  #spare: Buffer = empty;
 
   push(chunk: Buffer): void {
-    if (chunk.length === 0) return;
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
-  }
-
-  /** True when some bytes of a frame are held but not all of them. */
-  get partial(): boolean {
-    return this.#bytes > 0;
+    if (this.#held.length === 0) {
+      this.#held = chunk;
+      this.#spare = empty;
+      return;
+    }
+    if (this.#spare.length < chunk.length) this.#grow(chunk.length);
+    chunk.copy(this.#spare);
+    this.#held = Buffer.from(this.#held.buffer, this.#held.byteOffset, this.#held.length + chunk.length);
+    this.#spare = this.#spare.subarray(chunk.length);
   }
 
   /** The next whole frame, or undefined until more is pushed. */
   next(): Frame | undefined {
-    if (this.#bytes < frameHeaderBytes) return undefined;
-    const head = this.#atLeast(frameHeaderBytes);
-    const length = head.readUInt32BE(0);
-    const type = head.readUInt8(4);
+    const held = this.#held;
+    if (held.length < frameHeaderBytes) return undefined;
+    const length = held.readUInt32BE(0);
+    const type = held.readUInt8(4);
     if (length > framePayloadLimitBytes)
       throw new ProtocolViolation(
         `a frame of ${length} bytes is over the limit of ${framePayloadLimitBytes} bytes`,
       );
     if (!isFrameType(type)) throw new ProtocolViolation(`there is no frame type ${type}`);
     const whole = frameHeaderBytes + length;
-    if (this.#bytes < whole) return undefined;
-    const frame = this.#atLeast(whole);
-    const rest = frame.subarray(whole);
-    if (rest.length > 0) this.#chunks[0] = rest;
-    else this.#chunks.shift();
-    this.#bytes -= whole;
-    return { type, payload: frame.subarray(frameHeaderBytes, whole) };
+    if (held.length < whole) return undefined;
+    this.#held = held.subarray(whole);
+    return { type, payload: held.subarray(frameHeaderBytes, whole) };
   }
 
-  /** The first chunk, joined with as many of the others as needed to hold `wanted` bytes. */
-  #atLeast(wanted: number): Buffer {
-    let first = this.#chunks[0] ?? Buffer.alloc(0);
-    if (first.length >= wanted) return first;
-    let taken = 0;
-    let joined = 0;
-    while (joined < wanted) {
-      joined += this.#chunks[taken]?.length ?? wanted;
-      taken += 1;
-    }
-    first = Buffer.concat(this.#chunks.slice(0, taken));
-    this.#chunks.splice(0, taken, first);
-    return first;
+  /** Doubling: a peer that sends byte by byte costs two copies of each, not one of the whole for each. */
+  #grow(more: number): void {
+    const store = Buffer.allocUnsafeSlow(Math.max(smallestStoreBytes, 2 * (this.#held.length + more)));
+    this.#held.copy(store);
+    this.#spare = store.subarray(this.#held.length);
+    this.#held = store.subarray(0, this.#held.length);
   }
 }
 
@@ -76,5 +71,4 @@ export const frameHeader = (type: FrameType, payloadBytes: number): Buffer => {
 export const encodeFrame = (type: FrameType, payload: Uint8Array): Buffer =>
   Buffer.concat([frameHeader(type, payload.length), payload]);
 
-const isFrameType = (byte: number): byte is FrameType =>
-  byte >= frameType.hello && byte <= frameType.control;
+const isFrameType = (byte: number): byte is FrameType => byte >= frameType.hello && byte <= frameType.control;

@@ -1,0 +1,1 @@
+export { type AgentsOptions, SocketAgents } from "./agents.ts";
