@@ -1,0 +1,48 @@
+import { join } from "node:path";
+import { runDirectory } from "@holdfast/contract";
+
+/** Everything host-wide stands here and under `/var/cache/holdfast`; the rest belongs to one instance. */
+export const hostDirectory = "/var/lib/holdfast-host";
+export const cacheDirectory = "/var/cache/holdfast";
+
+export const defaultDataDirectory = (instance: string): string =>
+  instance === "default" ? "/var/lib/holdfast" : `/var/lib/holdfast-${instance}`;
+
+/** Directories and files of one instance. */
+export interface Places {
+  readonly data: string;
+  readonly log: string;
+  readonly control: string;
+  readonly postgres: string;
+  readonly databaseUrl: string;
+  readonly assistantKey: string;
+  readonly poolFile: string;
+  /** Root's alone, so that ids on disk, which are 0-based, are nobody's. */
+  readonly poolGuard: string;
+  readonly pool: string;
+  readonly run: string;
+  readonly tree: string;
+  readonly records: string;
+  readonly cells: string;
+  readonly postgresSocket: string;
+}
+
+export const placesOf = (instance: string, data: string): Places => {
+  const run = runDirectory(instance);
+  return {
+    data,
+    log: join(data, "log"),
+    control: join(data, "control"),
+    postgres: join(data, "postgres"),
+    databaseUrl: join(data, "database-url"),
+    assistantKey: join(data, "assistant-key"),
+    poolFile: join(data, "pool.img"),
+    poolGuard: join(data, "pool"),
+    pool: join(data, "pool", "fs"),
+    run,
+    tree: join(run, "tree"),
+    records: join(run, "launcher"),
+    cells: join(run, "cells"),
+    postgresSocket: join(run, "postgres"),
+  };
+};

@@ -1,0 +1,53 @@
+import { controlLauncherMethods, socketPath } from "@holdfast/contract";
+import { createRpcClient, type Clock } from "@holdfast/kit";
+import type { UserIds } from "../host/users.ts";
+import type { Places } from "../instance/places.ts";
+import { publicAddress, type InstanceSettings } from "../instance/settings.ts";
+import { nodeProgram } from "./node-program.ts";
+import type { ProgramPlan } from "./plan.ts";
+
+/** Plans control: its own user, no privileges, the HTTP listeners and a socket of root's for the launcher. */
+export const planControl = async (
+  settings: InstanceSettings,
+  places: Places,
+  control: UserIds,
+  databaseUrl: string,
+  clock: Clock,
+): Promise<ProgramPlan> => {
+  const launcherSocket = socketPath(settings.instance, "control", "launcher");
+  const client = createRpcClient({
+    path: launcherSocket,
+    methods: controlLauncherMethods,
+    clock,
+    timeoutMs: 5000,
+  });
+  return {
+    ...(await nodeProgram({
+      name: "control",
+      settings,
+      places,
+      user: control,
+      arguments: [
+        ...["--instance", settings.instance],
+        ...settings.listen.flatMap((_address, index) => ["--http-fd", String(4 + index)]),
+        ...["--address", publicAddress(settings)],
+        ...settings.allow_hosts.flatMap((host) => ["--allow-host", host]),
+        ...["--data", places.control],
+      ],
+      sockets: [
+        { kind: "unix", path: launcherSocket, gid: 0, mode: 0o600 },
+        ...settings.listen.map((address) => ({ kind: "tcp", address }) as const),
+      ],
+      environment: { HOLDFAST_DATABASE_URL: databaseUrl },
+      sources: ["packages/control/src"],
+    })),
+    health: async () => {
+      const { ready, detail } = await client.call("health", {});
+      return ready ? undefined : detail;
+    },
+    stopSignal: "SIGTERM",
+    killSignal: "SIGKILL",
+    stopMs: 10_000,
+    after: ["postgres"],
+  };
+};

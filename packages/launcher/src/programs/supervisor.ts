@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import { socketPath, supervisorLauncherMethods } from "@holdfast/contract";
+import { createRpcClient, type Clock } from "@holdfast/kit";
+import type { UserIds } from "../host/users.ts";
+import type { Places } from "../instance/places.ts";
+import type { InstanceSettings } from "../instance/settings.ts";
+import { nodeProgram } from "./node-program.ts";
+import type { ProgramPlan } from "./plan.ts";
+
+/** Plans the supervisor: root, no TCP, a socket for each caller. Not planned while there is no image to make computers from. */
+export const planSupervisor = async (
+  settings: InstanceSettings,
+  places: Places,
+  control: UserIds,
+  clock: Clock,
+): Promise<ProgramPlan> => {
+  const client = createRpcClient({
+    path: socketPath(settings.instance, "supervisor", "launcher"),
+    methods: supervisorLauncherMethods,
+    clock,
+    timeoutMs: 5000,
+  });
+  return {
+    ...(await nodeProgram({
+      name: "supervisor",
+      settings,
+      places,
+      user: undefined,
+      arguments: [
+        ...["--instance", settings.instance],
+        ...["--short-id", settings.short_id],
+        ...["--pool", places.pool],
+        ...["--image", settings.image ?? ""],
+        ...["--uid-base", String(settings.uid_base)],
+        ...["--uid-count", String(settings.uid_count)],
+        ...["--control-gid", String(control.gid)],
+        ...["--gateway-gid", "0"],
+        ...["--agent", settings.agent],
+        ...["--run", places.run],
+      ],
+      sockets: [
+        { kind: "unix", path: socketPath(settings.instance, "supervisor", "launcher"), gid: 0, mode: 0o600 },
+        { kind: "unix", path: socketPath(settings.instance, "supervisor", "control"), gid: control.gid, mode: 0o660 },
+      ],
+      environment: {},
+      sources: ["packages/supervisor/src", "policy"],
+    })),
+    health: async () => {
+      const { ready, detail } = await client.call("health", {});
+      return ready ? undefined : detail;
+    },
+    beforeStop: async () => {
+      await client.call("clear", {}, { timeoutMs: 120_000 });
+    },
+    stopSignal: "SIGTERM",
+    killSignal: "SIGKILL",
+    stopMs: 20_000,
+    after: [],
+  };
+};
+
+export const supervisorDirectory = (places: Places): string => join(places.run, "supervisor");

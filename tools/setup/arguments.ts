@@ -1,0 +1,100 @@
+import { resolve } from "node:path";
+import { isIPv4 } from "node:net";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { instancePattern } from "@holdfast/contract";
+import { defaultDataDirectory } from "@holdfast/launcher";
+
+export interface HostArguments {
+  readonly instance: string;
+  readonly data: string;
+  readonly listen: readonly string[] | undefined;
+  readonly allowHosts: readonly string[] | undefined;
+  readonly poolBytes: number | undefined;
+  readonly databaseUrl: string | undefined;
+  readonly bare: boolean;
+  readonly json: boolean;
+  readonly keepCells: boolean;
+  readonly deleteData: string | undefined;
+  readonly output: string | undefined;
+}
+
+export const usage = `usage: holdfast <verb> [options]
+
+  up        set up this host as far as it is not, start every program, print how to connect
+  down      stop every program and computer of the instance; everything durable stays
+  status    the programs with their pids, health and addresses
+  doctor    prove each thing the instance needs, and say what to do about what is missing
+  install   write systemd units, so that the instance comes up with the host
+  run       as up, in the foreground: what the units call
+
+options
+  --instance <name>        several live side by side on one host (default: default)
+  --data <directory>       where everything durable is (default: /var/lib/holdfast, /var/lib/holdfast-<instance>)
+  --listen <address:port>  of the API; may be repeated (default: 127.0.0.1:7300, the next port for each further instance)
+  --allow-host <name>      a further Host name accepted; may be repeated
+  --pool-size <size>       of a new pool, like 20G (default: half of the free space, at most 50G)
+  --bare                   do not do the quickstart on an empty data directory
+  --json                   status, doctor: for programs
+  --keep-cells             down: leave the computers running
+  --delete-data <name>     down: also delete the data directory; the instance's name again, to be sure
+  --output <directory>     install: write the units there and enable nothing
+
+HOLDFAST_DATABASE_URL in the environment of \`up\` uses a shared Postgres instead of a private one.
+`;
+
+/** Throws with what is wrong in words for the person who typed it. */
+export const parseHostArguments = (argv: readonly string[]): HostArguments => {
+  const { values } = parseArgs({
+    args: [...argv],
+    strict: true,
+    options: {
+      instance: { type: "string", default: "default" },
+      data: { type: "string" },
+      listen: { type: "string", multiple: true },
+      "allow-host": { type: "string", multiple: true },
+      "pool-size": { type: "string" },
+      bare: { type: "boolean", default: false },
+      json: { type: "boolean", default: false },
+      "keep-cells": { type: "boolean", default: false },
+      "delete-data": { type: "string" },
+      output: { type: "string" },
+    },
+  });
+  if (!instancePattern.test(values.instance)) {
+    throw new Error(
+      `An instance name is up to 16 of a-z, 0-9 and -, and starts with a letter; ${JSON.stringify(values.instance)} is not.`,
+    );
+  }
+  for (const address of values.listen ?? []) checkListen(address);
+  const data = resolve(values.data ?? defaultDataDirectory(values.instance));
+  if (!/^[A-Za-z0-9/._-]+$/.test(data)) throw new Error(`The data directory may only hold A-Z a-z 0-9 / . _ and -: ${data}`);
+  return {
+    instance: values.instance,
+    data,
+    listen: values.listen,
+    allowHosts: values["allow-host"],
+    poolBytes: values["pool-size"] === undefined ? undefined : parseSize(values["pool-size"]),
+    databaseUrl: process.env["HOLDFAST_DATABASE_URL"] || undefined,
+    bare: values.bare,
+    json: values.json,
+    keepCells: values["keep-cells"],
+    deleteData: values["delete-data"],
+    output: values.output,
+  };
+};
+
+const checkListen = (address: string): void => {
+  const [, host = "", port = ""] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
+  if (!isIPv4(host) || Number(port) < 1 || Number(port) > 65_535) {
+    throw new Error(`--listen takes an IPv4 address and a port, like 127.0.0.1:7300; ${JSON.stringify(address)} is not.`);
+  }
+};
+
+/** Bytes of a size like `20G` or `4096M`; binary units. */
+export const parseSize = (text: string): number => {
+  const [, number, unit = ""] = /^(\d+(?:\.\d+)?)([MGT]?)(?:i?B)?$/i.exec(text) ?? [];
+  const exponents: Readonly<Record<string, number>> = { "": 0, M: 2, G: 3, T: 4 };
+  if (number === undefined) throw new Error(`--pool-size takes a size like 20G; ${JSON.stringify(text)} is not.`);
+  return Math.floor(Number(number) * 1024 ** (exponents[unit.toUpperCase()] ?? 0));
+};

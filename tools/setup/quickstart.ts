@@ -1,0 +1,32 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { command, plainEnvironment, publicAddress, type InstanceSettings, type Places } from "@holdfast/launcher";
+import type { StepResult } from "./progress.ts";
+
+/** Does the main job once through the official MCP client; see `examples/quickstart`. Throws with what it printed when it fails. */
+export const runQuickstart = async (
+  settings: InstanceSettings,
+  places: Places,
+  note: (text: string) => void,
+): Promise<StepResult<void>> => {
+  const program = join(settings.source, "examples/quickstart/main.ts");
+  if (!existsSync(program)) return { outcome: "skipped", detail: "not in this tree", value: undefined };
+  const lines: string[] = [];
+  await command(
+    [process.execPath, program, "--url", `${publicAddress(settings)}/mcp`, "--key-file", places.assistantKey],
+    {
+      directory: settings.source,
+      environment: { ...plainEnvironment, NODE_NO_WARNINGS: "1" },
+      onLine: (line) => {
+        note(line);
+        if (line.trim() !== "") lines.push(line);
+      },
+    },
+  );
+  return {
+    outcome: "done",
+    detail: `the main job was done once over MCP\n${lines.map((line) => `          ${line}`).join("\n")}`,
+    value: undefined,
+  };
+};

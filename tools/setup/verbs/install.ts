@@ -1,0 +1,1 @@
+export const install = () => Promise.resolve(0);

@@ -1,0 +1,60 @@
+import { join } from "node:path";
+import process from "node:process";
+import {
+  hostDirectory,
+  placesOf,
+  planLauncher,
+  planPrograms,
+  readRecord,
+  recordPath,
+  runningProgram,
+  startKeeper,
+  stopProgram,
+  withLock,
+  type InstanceSettings,
+} from "@holdfast/launcher";
+import { systemClock } from "@holdfast/kit";
+import type { HostArguments } from "../arguments.ts";
+import { root } from "../../node24.mjs";
+import { createProgress, type Progress } from "../progress.ts";
+import { setUp } from "../setup.ts";
+import { waitUntilReady } from "../ready.ts";
+import { welcome } from "../welcome.ts";
+
+/** Sets the host up, sees to it that the launcher and all programs run as they should by now, and prints how to connect. */
+export const up = async (options: HostArguments): Promise<number> => {
+  const since = systemClock.monotonic();
+  const progress = createProgress(process.stderr, systemClock.monotonic);
+  const settings = await withLock(lockPath(options.instance), async () => {
+    const ready = await setUp(options, root, progress);
+    await startPrograms(ready, progress);
+    return ready;
+  });
+  await welcome(settings, options, progress);
+  const took = ((systemClock.monotonic() - since) / 1000).toFixed(1);
+  process.stderr.write(progress.changed() ? `\nUp after ${took} s.\n` : `\nUp, nothing had to be changed (${took} s).\n`);
+  return 0;
+};
+
+/** Held by whatever changes the instance as a whole. */
+export const lockPath = (instance: string): string => join(hostDirectory, `${instance}.lock`);
+
+/** Starts the launcher, or leaves the one that runs if it is what would be started now; then waits for every program. */
+export const startPrograms = async (settings: InstanceSettings, progress: Progress): Promise<void> => {
+  const places = placesOf(settings.instance, settings.data);
+  await progress.step("launcher", async () => {
+    const plan = await planLauncher(settings, places);
+    const record = await readRecord(recordPath(places, plan.name));
+    const running = runningProgram(record);
+    if (running && record?.label === plan.label) {
+      return { outcome: "skipped", detail: `pid ${running.pid}`, value: undefined };
+    }
+    if (running) await stopProgram(plan, places, systemClock);
+    await startKeeper(plan, { agent: settings.agent, log: places.log, records: places.records });
+    return { outcome: running ? "changed" : "done", detail: "started", value: undefined };
+  });
+  for (const plan of await planPrograms(settings, systemClock)) {
+    await progress.step(plan.name, () => waitUntilReady(plan, places, systemClock));
+  }
+};
+

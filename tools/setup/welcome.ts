@@ -1,0 +1,76 @@
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { controlLauncherMethods, socketPath } from "@holdfast/contract";
+import { placesOf, publicAddress, type InstanceSettings, type Places } from "@holdfast/launcher";
+import { createRpcClient, systemClock, writeDurably } from "@holdfast/kit";
+import type { Progress } from "./progress.ts";
+import { runQuickstart } from "./quickstart.ts";
+
+/**
+ * Ends `up`: the first assistant's key into a file of root's alone, the quickstart on an empty data directory, and how to connect. The
+ * owner's one-time login goes to a terminal only, never where an assistant could read it later.
+ */
+export const welcome = async (
+  settings: InstanceSettings,
+  options: { readonly bare: boolean },
+  progress: Progress,
+): Promise<void> => {
+  const places = placesOf(settings.instance, settings.data);
+  const client = createRpcClient({
+    path: socketPath(settings.instance, "control", "launcher"),
+    methods: controlLauncherMethods,
+    clock: systemClock,
+  });
+  const reachable = await client.call("health", {}).then(
+    () => true,
+    () => false,
+  );
+  if (!reachable) return;
+  const isFirst = (await readKey(places)) === undefined;
+  if (isFirst) {
+    await progress.step("assistant's key", async () => {
+      const made = await client.call("assistant.bootstrap", { name: "assistant" }).catch((error: unknown) => error);
+      if (made instanceof Error) {
+        const detail = `${places.assistantKey} is gone; an owner makes another: holdfast keys create`;
+        return { outcome: "skipped", detail, value: undefined };
+      }
+      await writeDurably(places.assistantKey, `${(made as { readonly key: string }).key}\n`);
+      return { outcome: "done", detail: places.assistantKey, value: undefined };
+    });
+    if (!options.bare && (await readKey(places)) !== undefined) {
+      await progress.step("quickstart", (note) => runQuickstart(settings, places, note));
+    }
+  }
+  process.stdout.write(connectionText(settings, places));
+  if (process.stdout.isTTY) {
+    const { code, expires_at_ms } = await client.call("owner.login_code", {});
+    const minutes = Math.round((expires_at_ms - systemClock.now()) / 60_000);
+    process.stdout.write(
+      `\nOwner's one-time login (${minutes} minutes):  ${code}\n  holdfast login --url ${publicAddress(settings)}\n`,
+    );
+  } else {
+    process.stdout.write("\nOwner's one-time login: run `holdfast owner login` as root in a terminal.\n");
+  }
+};
+
+const readKey = async (places: Places): Promise<string | undefined> =>
+  (await readFile(places.assistantKey, "utf8").catch(() => undefined))?.trim();
+
+const connectionText = (settings: InstanceSettings, places: Places): string => {
+  const address = publicAddress(settings);
+  const configuration = {
+    mcpServers: {
+      holdfast: { type: "http", url: `${address}/mcp`, headers: { Authorization: "Bearer <the key>" } },
+    },
+  };
+  return [
+    "",
+    `API          ${address}  (reference: ${address}/reference)`,
+    `Key          ${places.assistantKey}  (the assistant's, mode 0600)`,
+    "MCP",
+    ...JSON.stringify(configuration, null, 2)
+      .split("\n")
+      .map((line) => `  ${line}`),
+    "",
+  ].join("\n");
+};
