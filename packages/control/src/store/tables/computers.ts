@@ -1,7 +1,7 @@
-import type { ComputerSize } from "@holdfast/contract";
+import type { ComputerSize, ErrorCode } from "@holdfast/contract";
 import type { Generated } from "kysely";
 
-/** Owned by `computers/` and `work/`: columns are added there as they need them. */
+/** Owned by `computers/` and `work/`. What the columns mean stands in `migrations/0010_computers.sql`. */
 export interface ComputerTables {
   computers: {
     id: string;
@@ -16,8 +16,13 @@ export interface ComputerTables {
     state: "creating" | "awake" | "asleep" | "stopped" | "failed" | "destroyed";
     desired_state: "awake" | "asleep" | "stopped" | "destroyed";
     reason: string | null;
+    failure_code: ErrorCode | null;
+    attempts: Generated<number>;
+    crashes: Generated<number>;
     image: string | null;
     cell_id: string | null;
+    applied_size: ComputerSize | null;
+    services_revision: Generated<number>;
     version: Generated<number>;
     created_at_ms: number;
     updated_at_ms: number;
@@ -31,10 +36,12 @@ export interface ComputerTables {
     principal_id: string;
     command: string;
     terminal: boolean;
+    stdin_open: boolean;
     state: "starting" | "running" | "ended";
-    exit: Readonly<Record<string, unknown>> | null;
+    exit: StoredExit | null;
     timed_out: Generated<boolean>;
     out_of_memory: Generated<boolean>;
+    background: Generated<boolean>;
     started_at_ms: number;
     ended_at_ms: number | null;
     output_bytes: Generated<number>;
@@ -45,9 +52,16 @@ export interface ComputerTables {
     computer_id: string;
     name: string;
     definition: Readonly<Record<string, unknown>>;
+    base_environment: Readonly<Record<string, string>>;
     desired_state: "running" | "stopped";
+    told_state: Generated<string>;
     version: Generated<number>;
     created_at_ms: number;
     updated_at_ms: number;
   };
 }
+
+export type StoredExit =
+  | { readonly kind: "exited"; readonly code: number }
+  | { readonly kind: "signaled"; readonly signal: number }
+  | { readonly kind: "lost" };

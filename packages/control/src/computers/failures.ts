@@ -1,0 +1,62 @@
+import { type ErrorCode, HoldfastError } from "@holdfast/contract";
+import type { Computer } from "../domain/computer.ts";
+import type { Move } from "./decide.ts";
+
+/** What to make of a failed move. */
+export type Verdict =
+  /** Try again after `delayMs`, as often as needed: it is not the computer's doing. `tell`: those who wait should know now. */
+  | { readonly kind: "retry"; readonly delayMs: number; readonly tell: boolean }
+  /** The computer is `failed` until somebody asks for something. */
+  | { readonly kind: "fail" }
+  /** A creation that cannot be completed is undone. */
+  | { readonly kind: "undo" };
+
+/** Failures of one move before the computer counts as failed. */
+const mostAttempts = 5;
+const firstDelayMs = 200;
+const longestDelayMs = 30_000;
+/** The supervisor is back within seconds: no longer waits than that while it is away. */
+const awayDelayMs = 1_000;
+
+export const judge = (computer: Computer, move: Move, code: ErrorCode): Verdict => {
+  const attempts = computer.attempts + 1;
+  const delayMs = Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(20, attempts - 1));
+  if (code === "unavailable" || code === "cell_unreachable")
+    return { kind: "retry", delayMs: awayDelayMs, tell: false };
+  // Taking things down is never given up: it is what frees the host.
+  if (move !== "wake") return { kind: "retry", delayMs, tell: attempts >= mostAttempts };
+  if (computer.state === "creating" && (code === "host_full" || code === "computer_failed"))
+    return { kind: "undo" };
+  if (code === "host_full") return { kind: "retry", delayMs: Math.max(delayMs, awayDelayMs), tell: true };
+  if (code === "computer_failed" || attempts >= mostAttempts)
+    return { kind: computer.state === "creating" ? "undo" : "fail" };
+  return { kind: "retry", delayMs, tell: false };
+};
+
+/** Cells that end by themselves within this time of their start count in a row. */
+const stableMs = 60_000;
+const mostCrashes = 5;
+
+/** After a cell ended that should be running: how many did so in a row, and how long to wait before the next start. */
+export const judgeEnd = (
+  computer: Computer,
+  nowMs: number,
+): { readonly crashes: number; readonly delayMs: number; readonly failed: boolean } => {
+  const livedMs = nowMs - (computer.awakeSinceMs ?? 0);
+  const crashes = livedMs < stableMs ? computer.crashes + 1 : 1;
+  return {
+    crashes,
+    delayMs: crashes <= 1 ? 0 : Math.min(longestDelayMs, firstDelayMs * 2 ** crashes),
+    failed: crashes > mostCrashes,
+  };
+};
+
+export const asHoldfastError = (error: unknown): HoldfastError =>
+  error instanceof HoldfastError
+    ? error
+    : new HoldfastError(
+        "internal",
+        error instanceof Error ? error.message : "an unknown error",
+        {},
+        { cause: error },
+      );

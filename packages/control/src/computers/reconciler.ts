@@ -1,0 +1,235 @@
+import type { SupervisorMethods } from "@holdfast/contract";
+import type { Clock, Logger, RpcClient } from "@holdfast/kit";
+import type { Computer } from "../domain/computer.ts";
+import type { EventLog } from "../domain/events.ts";
+import { getComputer, observeComputer } from "../store/computers.ts";
+import type { Store } from "../store/transaction.ts";
+import { decide, type Move, type Seen } from "./decide.ts";
+import { computerEvent } from "./events.ts";
+import { asHoldfastError, judge } from "./failures.ts";
+import type { Moves } from "./moves.ts";
+
+/** Computers that are moved at the same time. Most of a move is waiting for the supervisor. */
+const mostAtOnce = 16;
+
+interface Work {
+  running: boolean;
+  /** Somebody asked while it ran, so it looks once more. */
+  again: boolean;
+  /** The next look asks the supervisor for the cell instead of believing the row. */
+  verify: boolean;
+  /** Monotonic; no try before it unless somebody asks for something. */
+  notBefore: number;
+  cancelTimer: () => void;
+}
+
+/** `verified`: the supervisor was asked after the wait began, or has just done something for this computer. */
+type Waiter = (computer: Computer, verified: boolean) => void;
+
+/**
+ * The only mover of computers, and the only recovery path: whatever was cut off by a crash is found by comparing what is desired with what
+ * is, and done again. One move at a time for each computer, a bounded number over all.
+ */
+export class Reconciler {
+  readonly #parts: ReconcilerParts;
+  readonly #work = new Map<string, Work>();
+  readonly #waiters = new Map<string, Set<Waiter>>();
+  readonly #queue: string[] = [];
+  #running = 0;
+  #stopped = false;
+
+  constructor(parts: ReconcilerParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks at this computer soon. `verify`: compare with the cell as it really is. `urgent`: somebody asked; no backoff holds it up. */
+  nudge(id: string, options: { readonly verify?: boolean; readonly urgent?: boolean } = {}): void {
+    const work = this.#work.get(id) ?? {
+      running: false,
+      again: false,
+      verify: false,
+      notBefore: 0,
+      cancelTimer: () => {},
+    };
+    this.#work.set(id, work);
+    if (options.verify) work.verify = true;
+    if (options.urgent) work.notBefore = 0;
+    if (work.running || work.again) {
+      work.again = true;
+      return;
+    }
+    work.again = true;
+    this.#queue.push(id);
+    this.#pump();
+  }
+
+  /**
+   * Nudges, then waits until `until` holds for the row, at most `waitMs`. Answers the row as it is then, whether it holds or not. Throws the
+   * signal's reason.
+   */
+  async settle(
+    computer: Computer,
+    until: (computer: Computer, verified: boolean) => boolean,
+    options: { readonly waitMs: number; readonly signal: AbortSignal; readonly verify?: boolean },
+  ): Promise<Computer> {
+    const { clock } = this.#parts;
+    const { signal } = options;
+    signal.throwIfAborted();
+    const waiters = this.#waiters.get(computer.id) ?? new Set();
+    this.#waiters.set(computer.id, waiters);
+    let latest = computer;
+    try {
+      return await new Promise<Computer>((resolve, reject) => {
+        const aborted = (): void => reject(asHoldfastError(signal.reason));
+        const cancel = clock.after(options.waitMs, () => done());
+        const done = (): void => {
+          cancel();
+          signal.removeEventListener("abort", aborted);
+          waiters.delete(waiter);
+          resolve(latest);
+        };
+        const waiter: Waiter = (row, verified) => {
+          latest = row;
+          if (until(row, verified)) done();
+        };
+        waiters.add(waiter);
+        signal.addEventListener("abort", aborted, { once: true });
+        this.nudge(computer.id, { urgent: true, verify: options.verify ?? false });
+      });
+    } finally {
+      if (waiters.size === 0) this.#waiters.delete(computer.id);
+    }
+  }
+
+  /** Waits for the moves under way; starts no more. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const work of this.#work.values()) work.cancelTimer();
+    while (this.#running > 0) await this.#parts.clock.sleep(10);
+  }
+
+  #pump(): void {
+    while (!this.#stopped && this.#running < mostAtOnce) {
+      const id = this.#queue.shift();
+      const work = id === undefined ? undefined : this.#work.get(id);
+      if (id === undefined || !work) return;
+      this.#running += 1;
+      work.running = true;
+      void this.#drive(id, work).finally(() => {
+        this.#running -= 1;
+        work.running = false;
+        this.#rest(id, work);
+        this.#pump();
+      });
+    }
+  }
+
+  /** Moves until nothing is left to do, something failed, or a delay is due. */
+  async #drive(id: string, work: Work): Promise<void> {
+    work.again = false;
+    work.cancelTimer();
+    let move: Move = "none";
+    let computer: Computer | undefined;
+    try {
+      while (!this.#stopped) {
+        const { verify } = work;
+        work.verify = false;
+        computer = await getComputer(this.#parts.store.db, id);
+        if (!computer) return;
+        this.#tell(computer, false);
+        const seen: Seen = verify ? await this.#look(id) : "unknown";
+        move = decide(computer, seen);
+        if (move === "none") {
+          this.#tell(computer, verify);
+          return;
+        }
+        if (work.notBefore > this.#parts.clock.monotonic()) return;
+        const moved = await this.#parts.moves.make(move, computer, seen);
+        this.#tell(moved.computer, true);
+        if (moved.delayMs) work.notBefore = this.#parts.clock.monotonic() + moved.delayMs;
+      }
+    } catch (error) {
+      if (computer && move !== "none") await this.#failed(computer, move, error, work);
+      else this.#retry(work, asHoldfastError(error), id);
+    }
+  }
+
+  async #failed(computer: Computer, move: Move, cause: unknown, work: Work): Promise<void> {
+    const { store, events, clock, logger } = this.#parts;
+    const error = asHoldfastError(cause);
+    const verdict = judge(computer, move, error.code);
+    logger.warn("a computer did not move", { computer: computer.id, move, verdict, error });
+    if (verdict.kind === "retry") work.notBefore = clock.monotonic() + verdict.delayMs;
+    // What has been started may be there all the same.
+    work.verify = computer.cellId !== null;
+    if (error.code === "unavailable") return;
+    try {
+      const told =
+        verdict.kind === "retry" && !verdict.tell ? {} : { reason: error.message, failureCode: error.code };
+      const written = await store.transaction(async (transaction) => {
+        const [row] = await Promise.all([
+          observeComputer(
+            transaction,
+            computer.id,
+            {
+              ...told,
+              attempts: computer.attempts + 1,
+              ...(verdict.kind === "fail" ? { state: "failed" as const } : {}),
+              ...(verdict.kind === "undo" ? { desiredState: "destroyed" as const, attempts: 0 } : {}),
+            },
+            clock.now(),
+            computer.desiredState,
+          ),
+          verdict.kind === "retry"
+            ? undefined
+            : events.append(transaction, computerEvent(computer, "failed", error.message)),
+        ]);
+        return row;
+      });
+      if (written) this.#tell(written, true);
+      if (verdict.kind !== "retry") work.again = true;
+    } catch (storeError) {
+      this.#retry(work, asHoldfastError(storeError), computer.id);
+    }
+  }
+
+  #retry(work: Work, error: Error, id: string): void {
+    this.#parts.logger.warn("a computer could not be looked at", { computer: id, error });
+    work.notBefore = this.#parts.clock.monotonic() + 1_000;
+    work.verify = true;
+  }
+
+  /** After a drive: again at once, later, or not until somebody asks. */
+  #rest(id: string, work: Work): void {
+    if (this.#stopped) return;
+    const waitMs = work.notBefore - this.#parts.clock.monotonic();
+    if (work.again && (waitMs <= 0 || work.notBefore === 0)) {
+      this.#queue.push(id);
+      return;
+    }
+    work.again = false;
+    if (waitMs > 0) {
+      work.cancelTimer = this.#parts.clock.after(waitMs, () => this.nudge(id));
+      return;
+    }
+    this.#work.delete(id);
+  }
+
+  async #look(id: string): Promise<Seen> {
+    const { cells } = await this.#parts.supervisor.call("cell.list", {});
+    return cells.find((cell) => cell.computer_id === id) ?? "none";
+  }
+
+  #tell(computer: Computer, verified: boolean): void {
+    for (const waiter of [...(this.#waiters.get(computer.id) ?? [])]) waiter(computer, verified);
+  }
+}
+
+export interface ReconcilerParts {
+  readonly store: Store;
+  readonly supervisor: RpcClient<SupervisorMethods>;
+  readonly moves: Moves;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}

@@ -1,0 +1,137 @@
+import { limits, type SupervisorMethods } from "@holdfast/contract";
+import type { Clock, Logger, RpcClient } from "@holdfast/kit";
+import type { Computer } from "../domain/computer.ts";
+import { listLiving } from "../store/computers.ts";
+import type { Database } from "../store/transaction.ts";
+import { decide } from "./decide.ts";
+import type { Reconciler } from "./reconciler.ts";
+
+/** Everything is compared this often, whatever was heard: events are hints. */
+const sweepEveryMs = 10_000;
+const retryMs = 500;
+const pageRows = 500;
+
+export interface WatchParts {
+  readonly db: Database;
+  readonly nodeId: string;
+  readonly supervisor: RpcClient<SupervisorMethods>;
+  readonly reconciler: Reconciler;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Finds what the reconciler has to do: by comparing everything at start and from time to time, and by the supervisor's events. Renews leases. */
+export class Watch {
+  readonly #parts: WatchParts;
+  readonly #abort = new AbortController();
+  #loops: readonly Promise<void>[] = [];
+  #swept = false;
+  #away: string | undefined = "the supervisor has not answered yet";
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#loops = [
+      this.#loop("comparing computers", sweepEveryMs, () => this.#sweep()),
+      this.#loop("renewing leases", limits.leaseRenewMs, () => this.#renew()),
+      this.#events(),
+    ];
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await Promise.all(this.#loops);
+  }
+
+  /** Undefined once everything was compared and while the supervisor answers. */
+  notReady(): string | undefined {
+    return this.#swept ? this.#away : (this.#away ?? "computers have not been compared yet");
+  }
+
+  async #sweep(): Promise<void> {
+    const { supervisor, reconciler } = this.#parts;
+    const { cells } = await supervisor.call("cell.list", {});
+    const byComputer = new Map(cells.map((cell) => [cell.computer_id, cell]));
+    for await (const computer of this.#living())
+      if (decide(computer, byComputer.get(computer.id) ?? "none") !== "none")
+        reconciler.nudge(computer.id, { verify: true });
+    this.#swept = true;
+  }
+
+  /** A cell whose lease ends is frozen, so that nothing runs on unwatched while control is away. */
+  async #renew(): Promise<void> {
+    const { supervisor, reconciler } = this.#parts;
+    let batch: { computer_id: string; cell_id: string }[] = [];
+    const send = async (): Promise<void> => {
+      if (batch.length === 0) return;
+      const { missing } = await supervisor.call("lease.renew", { cells: batch, lease_ms: limits.leaseMs });
+      for (const { computer_id, cell_id } of batch)
+        if (missing.includes(cell_id)) reconciler.nudge(computer_id, { verify: true });
+      batch = [];
+    };
+    for await (const computer of this.#living()) {
+      if (computer.state !== "awake" || computer.cellId === null) continue;
+      batch.push({ computer_id: computer.id, cell_id: computer.cellId });
+      if (batch.length === 1000) await send();
+    }
+    await send();
+  }
+
+  async #events(): Promise<void> {
+    const { supervisor, reconciler, clock, logger } = this.#parts;
+    const { signal } = this.#abort;
+    let after = 0;
+    while (!signal.aborted) {
+      try {
+        const { next, events } = await supervisor.call(
+          "events.wait",
+          { after, wait_ms: 25_000 },
+          { timeoutMs: 35_000 },
+        );
+        this.#away = undefined;
+        after = next;
+        for (const event of events)
+          if (event.kind !== "started") reconciler.nudge(event.computer_id, { verify: true });
+      } catch (error) {
+        if (signal.aborted) return;
+        if (this.#away === undefined) logger.warn("the supervisor does not answer", { error });
+        this.#away = "the supervisor does not answer";
+        await clock.sleep(retryMs, signal).catch(() => {});
+        // It may have been restarted, and counts from the beginning again.
+        after = 0;
+        await this.#sweep().then(
+          () => {
+            this.#away = undefined;
+          },
+          () => {},
+        );
+      }
+    }
+  }
+
+  async #loop(what: string, everyMs: number, work: () => Promise<void>): Promise<void> {
+    const { clock, logger } = this.#parts;
+    const { signal } = this.#abort;
+    while (!signal.aborted) {
+      const failed = await work().then(
+        () => false,
+        (error: unknown) => {
+          logger.warn(`${what} failed`, { error });
+          return true;
+        },
+      );
+      await clock.sleep(failed ? retryMs : everyMs, signal).catch(() => {});
+    }
+  }
+
+  async *#living(): AsyncGenerator<Computer> {
+    for (let after = ""; ; ) {
+      const page = await listLiving(this.#parts.db, this.#parts.nodeId, after, pageRows);
+      yield* page;
+      after = page.at(-1)?.id ?? "";
+      if (page.length < pageRows) return;
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import type { ComputerSize, ErrorCode } from "@holdfast/contract";
+import type { Transaction } from "../store/transaction.ts";
+import type { Principal } from "./principal.ts";
+
+export type ComputerState = "creating" | "awake" | "asleep" | "stopped" | "failed" | "destroyed";
+export type DesiredState = "awake" | "asleep" | "stopped" | "destroyed";
+
+/** A computer as it was recorded last. */
+export interface Computer {
+  readonly id: string;
+  readonly accountId: string;
+  readonly principalId: string;
+  readonly name: string;
+  readonly description: string;
+  readonly size: ComputerSize;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly state: ComputerState;
+  readonly desiredState: DesiredState;
+  readonly reason: string | null;
+  readonly failureCode: ErrorCode | null;
+  readonly attempts: number;
+  readonly crashes: number;
+  readonly image: string | null;
+  readonly cellId: string | null;
+  readonly appliedSize: ComputerSize | null;
+  readonly servicesRevision: number;
+  readonly version: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  readonly awakeSinceMs: number | null;
+}
+
+/** What others may ask about computers. Filled by `computers/`. */
+export interface Computers {
+  /** By id or name, among those the principal may see. Throws `not_found`; a destroyed one is found by its id when `destroyed` is set. */
+  find(principal: Principal, ref: string, options?: { readonly destroyed?: boolean }): Promise<Computer>;
+  /**
+   * Returns at once when the computer is awake; else wakes it (asleep or stopped) and waits. Throws `not_found` when it is being
+   * destroyed, `computer_failed`, `host_full`, or `computer_starting` when the wait is over before it is awake.
+   */
+  reach(computer: Computer, signal: AbortSignal): Promise<Computer>;
+  /** After the agent did not answer: looks at the cell again, mends what is to mend, then as `reach`. */
+  reachAgain(computer: Computer, signal: AbortSignal): Promise<Computer>;
+}
+
+/** What the reconciler tells those who keep track of what runs in a cell. Filled by `work/`. Each may be repeated after a crash. */
+export interface CellObserver {
+  /** The cell's agent answers; called before the computer counts as awake. Pushes services, reads what became of processes. */
+  started(computer: Computer, cellId: string): Promise<void>;
+  /** The cell is about to be taken down: ends what runs in it gracefully and reads how it ended. Never throws. */
+  stopping(computer: Computer): Promise<void>;
+  /** In the transaction that records that the cell is gone. */
+  gone(transaction: Transaction, computer: Computer): Promise<void>;
+  /** The computer is destroyed: forgets what is kept in memory about it. */
+  forget(computerId: string): void;
+}

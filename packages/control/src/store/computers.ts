@@ -1,0 +1,247 @@
+import type { ComputerSize, ErrorCode } from "@holdfast/contract";
+import { type Selectable, sql } from "kysely";
+import type { Computer, ComputerState, DesiredState } from "../domain/computer.ts";
+import type { Principal } from "../domain/principal.ts";
+import type { Tables } from "./tables/index.ts";
+import type { Database, Transaction } from "./transaction.ts";
+
+export type ComputerRow = Selectable<Tables["computers"]>;
+
+export const toComputer = (row: ComputerRow): Computer => ({
+  id: row.id,
+  accountId: row.account_id,
+  principalId: row.principal_id,
+  name: row.name,
+  description: row.description,
+  size: row.size,
+  environment: row.environment,
+  state: row.state,
+  desiredState: row.desired_state,
+  reason: row.reason,
+  failureCode: row.failure_code,
+  attempts: row.attempts,
+  crashes: row.crashes,
+  image: row.image,
+  cellId: row.cell_id,
+  appliedSize: row.applied_size,
+  servicesRevision: row.services_revision,
+  version: row.version,
+  createdAtMs: row.created_at_ms,
+  updatedAtMs: row.updated_at_ms,
+  awakeSinceMs: row.awake_since_ms,
+});
+
+/** Whose computers a principal may see: an owner all of the account, an assistant its own. Null is all. */
+export const visibleTo = (principal: Principal): string | null =>
+  principal.kind === "owner" ? null : principal.id;
+
+export interface ComputerRef {
+  readonly principal: Principal;
+  /** Id or name; ids and names never look alike. */
+  readonly ref: string;
+  readonly destroyed?: boolean;
+  /** Locks the row until the transaction ends. */
+  readonly lock?: boolean;
+}
+
+/** At most two rows, the principal's own first: an owner may see several of one name. */
+export const findComputers = async (
+  db: Database | Transaction,
+  { principal, ref, destroyed, lock }: ComputerRef,
+): Promise<readonly Computer[]> => {
+  let query = db.selectFrom("computers").selectAll().where("account_id", "=", principal.accountId);
+  const visible = visibleTo(principal);
+  if (visible !== null) query = query.where("principal_id", "=", visible);
+  if (ref.startsWith("cmp_")) query = query.where("id", "=", ref);
+  else query = query.where("name", "=", ref).where("desired_state", "<>", "destroyed");
+  if (destroyed !== true) query = query.where("desired_state", "<>", "destroyed");
+  if (lock === true) query = query.forUpdate();
+  const rows = await query.orderBy(sql`principal_id = ${principal.id}`, "desc").limit(2).execute();
+  return rows.map(toComputer);
+};
+
+export const getComputer = async (db: Database | Transaction, id: string): Promise<Computer | undefined> => {
+  const row = await db.selectFrom("computers").selectAll().where("id", "=", id).executeTakeFirst();
+  return row && toComputer(row);
+};
+
+export interface NewComputer {
+  readonly id: string;
+  readonly accountId: string;
+  readonly nodeId: string;
+  readonly principalId: string;
+  readonly name: string;
+  readonly description: string;
+  readonly size: ComputerSize;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly nowMs: number;
+}
+
+export const computerNameIndex = "computers_name";
+
+/** Throws a unique violation of `computerNameIndex` when the principal has a computer of this name. */
+export const insertComputer = async (
+  db: Database | Transaction,
+  computer: NewComputer,
+): Promise<Computer> => {
+  const row = await db
+    .insertInto("computers")
+    .values({
+      id: computer.id,
+      account_id: computer.accountId,
+      node_id: computer.nodeId,
+      principal_id: computer.principalId,
+      name: computer.name,
+      description: computer.description,
+      size: computer.size,
+      environment: computer.environment,
+      state: "creating",
+      desired_state: "awake",
+      reason: null,
+      failure_code: null,
+      image: null,
+      cell_id: null,
+      applied_size: null,
+      created_at_ms: computer.nowMs,
+      updated_at_ms: computer.nowMs,
+      awake_since_ms: null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toComputer(row);
+};
+
+export interface ComputerFilter {
+  readonly principal: Principal;
+  readonly state: ComputerState | undefined;
+  readonly before: string | undefined;
+  readonly limit: number;
+}
+
+/** Newest first; destroyed ones only when asked for. */
+export const listComputers = async (
+  db: Database,
+  { principal, state, before, limit }: ComputerFilter,
+): Promise<readonly Computer[]> => {
+  let query = db.selectFrom("computers").selectAll().where("account_id", "=", principal.accountId);
+  const visible = visibleTo(principal);
+  if (visible !== null) query = query.where("principal_id", "=", visible);
+  query = state === undefined ? query.where("state", "<>", "destroyed") : query.where("state", "=", state);
+  if (before !== undefined) query = query.where("id", "<", before);
+  return (await query.orderBy("id", "desc").limit(limit).execute()).map(toComputer);
+};
+
+export interface ComputerChange {
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+  readonly size?: ComputerSize | undefined;
+  readonly environment?: Readonly<Record<string, string>> | undefined;
+}
+
+/** What the owner of a computer may change; grows its version. */
+export const changeComputer = async (
+  db: Transaction,
+  id: string,
+  change: ComputerChange,
+  nowMs: number,
+): Promise<Computer> => {
+  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+  const row = await db
+    .updateTable("computers")
+    .set((all) => ({ ...given, version: all("version", "+", 1), updated_at_ms: nowMs }))
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toComputer(row);
+};
+
+/** Records what is wanted from now on, and forgives earlier failures: a failed one is tried again from what is known of it. */
+export const desire = async (
+  db: Database | Transaction,
+  id: string,
+  desired: DesiredState,
+  nowMs: number,
+): Promise<Computer | undefined> => {
+  const row = await db
+    .updateTable("computers")
+    .set((all) => ({
+      desired_state: desired,
+      attempts: 0,
+      crashes: 0,
+      failure_code: null,
+      reason: null,
+      state: all
+        .case()
+        .when("state", "<>", "failed")
+        .then(all.ref("state"))
+        .when("image", "is", null)
+        .then("creating" as const)
+        .else("stopped" as const)
+        .end(),
+      updated_at_ms: nowMs,
+    }))
+    .where("id", "=", id)
+    .where("desired_state", "<>", "destroyed")
+    .returningAll()
+    .executeTakeFirst();
+  return row && toComputer(row);
+};
+
+export interface Observed {
+  readonly state?: ComputerState;
+  readonly desiredState?: DesiredState;
+  readonly reason?: string | null;
+  readonly failureCode?: ErrorCode | null;
+  readonly attempts?: number;
+  readonly crashes?: number;
+  readonly image?: string;
+  readonly cellId?: string | null;
+  readonly appliedSize?: ComputerSize;
+  readonly awakeSinceMs?: number | null;
+}
+
+/** What the reconciler saw. Undefined, and nothing written, when something else than `whileDesired` is asked for by now. */
+export const observeComputer = async (
+  db: Database | Transaction,
+  id: string,
+  seen: Observed,
+  nowMs: number,
+  whileDesired?: DesiredState,
+): Promise<Computer | undefined> => {
+  const set = {
+    ...(seen.state === undefined ? {} : { state: seen.state }),
+    ...(seen.desiredState === undefined ? {} : { desired_state: seen.desiredState }),
+    ...(seen.reason === undefined ? {} : { reason: seen.reason }),
+    ...(seen.failureCode === undefined ? {} : { failure_code: seen.failureCode }),
+    ...(seen.attempts === undefined ? {} : { attempts: seen.attempts }),
+    ...(seen.crashes === undefined ? {} : { crashes: seen.crashes }),
+    ...(seen.image === undefined ? {} : { image: seen.image }),
+    ...(seen.cellId === undefined ? {} : { cell_id: seen.cellId }),
+    ...(seen.appliedSize === undefined ? {} : { applied_size: seen.appliedSize }),
+    ...(seen.awakeSinceMs === undefined ? {} : { awake_since_ms: seen.awakeSinceMs }),
+    updated_at_ms: nowMs,
+  };
+  let query = db.updateTable("computers").set(set).where("id", "=", id);
+  if (whileDesired !== undefined) query = query.where("desired_state", "=", whileDesired);
+  const row = await query.returningAll().executeTakeFirst();
+  return row && toComputer(row);
+};
+
+/** All that this node has to look after, in pages. */
+export const listLiving = async (
+  db: Database,
+  nodeId: string,
+  after: string,
+  limit: number,
+): Promise<readonly Computer[]> =>
+  (
+    await db
+      .selectFrom("computers")
+      .selectAll()
+      .where("node_id", "=", nodeId)
+      .where("state", "<>", "destroyed")
+      .where("id", ">", after)
+      .orderBy("id")
+      .limit(limit)
+      .execute()
+  ).map(toComputer);
