@@ -36,6 +36,8 @@ export interface Handler<Name extends OperationName, A extends Admitted = Admitt
   admit?(transaction: Transaction, context: OperationContext, params: OperationParams<Name>): Promise<A>;
   /** `admitted` is `{}` for a handler without `admit`. */
   run(context: OperationContext, params: OperationParams<Name>, admitted: A): Promise<Result<Name>>;
+  /** The output holds a secret that is shown once: what is stored for a replay is sealed under the caller's own token. */
+  readonly sealsOutput?: boolean;
   /**
    * Answers a repeated request (same key, same body) from the target of the first, for replies that go on changing (a computer, a
    * process) or are too large to store. Without it the stored output of the first is answered word for word.

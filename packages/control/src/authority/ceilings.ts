@@ -1,0 +1,42 @@
+import { computerSizeNames, HoldfastError, limits } from "@holdfast/contract";
+import type { CeilingCheck } from "../domain/ceilings.ts";
+import type { Principal } from "../domain/principal.ts";
+import { countComputers, lockAccount, lockAndCountComputers } from "../store/principals.ts";
+
+export const ceilingCheck: CeilingCheck = {
+  createComputer: async (transaction, principal, wanted) => {
+    ceilingCheck.changeComputer(principal, wanted);
+    if (principal.ceilings === null) {
+      // Owners have no ceiling of their own; the account's limit holds for each.
+      await lockAccount(transaction, principal.accountId);
+      return refuseOver(limits.computersPerAccount, await countComputers(transaction, principal.id));
+    }
+    refuseOver(principal.ceilings.computers, await lockAndCountComputers(transaction, principal.id));
+  },
+  changeComputer: (principal, wanted) => {
+    const ceilings = principal.ceilings;
+    if (ceilings === null) return;
+    if (wanted.name !== undefined && !wanted.name.startsWith(ceilings.name_prefix))
+      throw reached(principal, "name_prefix", ceilings.name_prefix, wanted.name);
+    if (wanted.size !== undefined && rank(wanted.size) > rank(ceilings.largest_size))
+      throw reached(principal, "largest_size", ceilings.largest_size, wanted.size);
+  },
+};
+
+const rank = (size: (typeof computerSizeNames)[number]): number => computerSizeNames.indexOf(size);
+
+const refuseOver = (most: number, now: number): void => {
+  if (now < most) return;
+  throw new HoldfastError("ceiling_reached", `there are ${now} computers and the ceiling is ${most}`, {
+    ceiling: "computers",
+    limit: most,
+    value: now,
+  });
+};
+
+const reached = (principal: Principal, ceiling: string, limit: string, value: string): HoldfastError =>
+  new HoldfastError(
+    "ceiling_reached",
+    `the key of ${principal.name} allows ${ceiling} ${JSON.stringify(limit)}, not ${JSON.stringify(value)}`,
+    { ceiling, limit, value },
+  );

@@ -1,0 +1,52 @@
+import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from "node:crypto";
+
+/** OWASP's password storage cheat sheet, 2024: N = 2^16, r = 8, p = 2 (64 MiB for each hash under way). */
+const cost = { N: 1 << 16, r: 8, p: 2, maxmem: 128 * 1024 * 1024 };
+const atOnce = 2;
+
+export interface Passphrases {
+  hash(passphrase: string): Promise<string>;
+  /** Takes as long for an owner that does not exist (`undefined`) as for a wrong passphrase. */
+  verify(passphrase: string, hash: string | undefined): Promise<boolean>;
+}
+
+/** Two at a time; more wait, so that sign-in attempts cannot take the memory. */
+export const createPassphrases = (): Passphrases => {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  const derive = async (passphrase: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> => {
+    if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await new Promise<Buffer>((resolve, reject) => {
+        scrypt(passphrase.normalize("NFC"), salt, 32, options, (error, key) =>
+          error ? reject(error) : resolve(key),
+        );
+      });
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running -= 1;
+    }
+  };
+
+  const hash = async (passphrase: string): Promise<string> => {
+    const salt = randomBytes(16);
+    const key = await derive(passphrase, salt, cost);
+    return `scrypt$${cost.N}$${cost.r}$${cost.p}$${salt.toString("base64url")}$${key.toString("base64url")}`;
+  };
+
+  return {
+    hash,
+    verify: async (passphrase, stored) => {
+      const [scheme, N, r, p, salt, key] = (stored ?? "").split("$");
+      if (scheme !== "scrypt" || !salt || !key) {
+        await derive(passphrase, Buffer.alloc(16), cost);
+        return false;
+      }
+      const options = { N: Number(N), r: Number(r), p: Number(p), maxmem: cost.maxmem };
+      const derived = await derive(passphrase, Buffer.from(salt, "base64url"), options);
+      return timingSafeEqual(derived, Buffer.from(key, "base64url"));
+    },
+  };
+};

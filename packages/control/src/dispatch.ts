@@ -1,0 +1,287 @@
+import { HoldfastError, limits, operations, type Operation, type OperationName } from "@holdfast/contract";
+import type { Clock, CrashPoint, Logger, NewId } from "@holdfast/kit";
+import { authorize, offers } from "./authority/authorize.ts";
+import type { Authority } from "./authority/identify.ts";
+import { createConcurrency, type RateLimiter } from "./authority/rate.ts";
+import { createAdmission } from "./dispatch/admission.ts";
+import { asHoldfastError } from "./dispatch/failure.ts";
+import { createStreams } from "./dispatch/streams.ts";
+import { validate } from "./dispatch/validate.ts";
+import type { Dispatch, DispatchRequest, Outcome, RateState } from "./domain/dispatch.ts";
+import type { Handler, OperationContext, Result } from "./domain/handler.ts";
+import type { Module } from "./domain/module.ts";
+import type { Approvals, Budget, KillSwitch } from "./domain/ports.ts";
+import type { Principal } from "./domain/principal.ts";
+import type { RecordSink } from "./domain/record-sink.ts";
+import { inputDigest } from "./lib/digest.ts";
+import type { NewRecord } from "./store/records.ts";
+import type { Store } from "./store/transaction.ts";
+
+export interface DispatchParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: NewId;
+  readonly logger: Logger;
+  readonly crashPoint: CrashPoint;
+  readonly nodeId: string;
+  readonly accountId: string;
+  readonly authority: Authority;
+  readonly rate: RateLimiter;
+  readonly records: RecordSink;
+  readonly killSwitch: KillSwitch;
+  readonly approvals: Approvals;
+  readonly budget: Budget;
+  readonly handlers: Module["handlers"];
+}
+
+export interface RunningDispatch extends Dispatch {
+  /** Operations this process is working on: not for reconciliation. */
+  readonly running: ReadonlySet<string>;
+  /** Aborts what is under way. */
+  stop(): void;
+}
+
+/** What is known of a request so far; a refusal is recorded with as much of it as there is. */
+interface Progress {
+  readonly operationId: string;
+  readonly startedAtMs: number;
+  readonly startedAt: number;
+  principal: Principal;
+  rate: (RateState & { readonly allowed: boolean }) | null;
+  digest: Buffer;
+  /** True once an admitted record exists: the outcome is recorded there, not as a refusal. */
+  admitted: boolean;
+  leave: () => void;
+}
+
+/** The life of every request. Nothing runs an operation but this. */
+export const createDispatch = (parts: DispatchParts): RunningDispatch => {
+  const admission = createAdmission(parts);
+  const streams = createStreams(parts);
+  const requests = createConcurrency(limits.concurrentRequestsPerPrincipal, "requests");
+  const open = createConcurrency(limits.concurrentStreamsPerPrincipal, "streams");
+  const anonymous = createAnonymous(parts.accountId);
+  const stopping = new AbortController();
+
+  const dispatch = async (request: DispatchRequest): Promise<Outcome> => {
+    const operation: Operation = operations[request.operation];
+    const progress: Progress = {
+      operationId: parts.ids("operation"),
+      startedAtMs: parts.clock.now(),
+      startedAt: parts.clock.monotonic(),
+      principal: anonymous,
+      rate: null,
+      digest: emptyDigest,
+      admitted: false,
+      leave: () => {},
+    };
+    try {
+      return await serve(request, operation, progress);
+    } catch (error) {
+      progress.leave();
+      const failure = asHoldfastError(error, parts.logger, progress.operationId);
+      if (!progress.admitted) {
+        const refused = { ...recordOf(request, progress, null), outcome: "refused" as const };
+        parts.records.refuse({ ...refused, error: failure.code, durationMs: since(progress) });
+      }
+      const retryAfterMs =
+        failure.code === "rate_limited" && progress.rate ? progress.rate.resetMs : retryAfter(failure);
+      return {
+        ok: false,
+        operationId: progress.operationId,
+        rate: progress.rate,
+        error: failure,
+        retryAfterMs,
+      };
+    }
+  };
+
+  const serve = async (
+    request: DispatchRequest,
+    operation: Operation,
+    progress: Progress,
+  ): Promise<Outcome> => {
+    const handler = parts.handlers[request.operation] as Handler<OperationName> | undefined;
+
+    // identify
+    if (operation.scope !== "public") progress.principal = await parts.authority.identify(request.credential);
+    const principal = progress.principal;
+    const subject = principal === anonymous ? `address ${request.source.address}` : principal.id;
+    progress.rate = parts.rate.take(subject);
+    if (!progress.rate.allowed)
+      throw new HoldfastError("rate_limited", "more requests than the window allows");
+    if (!handler || !offers(principal, operation))
+      throw new HoldfastError("not_found", `there is no operation ${operation.name} for this principal`);
+
+    // validate
+    const params = validate(operation, request);
+    progress.digest = inputDigest(operation.name, params);
+    const stream = operation.reply !== "json";
+    progress.leave = (stream ? open : requests).enter(subject);
+    const aborting = streams.follow(stream ? principal.credentialId : null, request.signal, stopping.signal);
+    const leave = progress.leave;
+    progress.leave = () => {
+      leave();
+      aborting.end();
+    };
+    const context: OperationContext = {
+      operationId: progress.operationId,
+      operation: request.operation,
+      principal,
+      source: request.source,
+      idempotencyKey: operation.idempotent ? (request.idempotencyKey ?? null) : null,
+      startedAtMs: progress.startedAtMs,
+      signal: aborting.signal,
+      body: operation.body === "bytes" ? (request.body ?? null) : null,
+      lastEventId: request.lastEventId ?? null,
+    };
+    const answered = (result: Result, replayed: boolean, expiresAtMs: number | null): Outcome => ({
+      ok: true,
+      operationId: progress.operationId,
+      rate: progress.rate,
+      result,
+      principal,
+      replayed,
+      idempotencyExpiresAtMs: expiresAtMs,
+    });
+    const admit = admission.begin({ request, operation, handler, context, params, digest: progress.digest });
+
+    // replay?
+    const replayed = await admit.replay();
+    if (replayed) {
+      progress.leave();
+      return answered(replayed.result, true, replayed.expiresAtMs);
+    }
+
+    // kill switch
+    await parts.killSwitch.check(context, params);
+
+    // authorize
+    authorize(principal, operation, progress.startedAtMs);
+
+    // approve
+    await parts.approvals.require(context, params);
+
+    // reserve budget
+    const reservation = await parts.budget.reserve(context, params);
+
+    if (operation.consequence === "observe") {
+      // Looking is recorded in batches: no durable statement on its path.
+      parts.records.reserve();
+      progress.admitted = true;
+      const finish = (error: unknown, target: string | null): void => {
+        const failure =
+          error === undefined ? null : asHoldfastError(error, parts.logger, progress.operationId);
+        parts.records.add({
+          ...recordOf(request, progress, target),
+          outcome: failure ? "failed" : "succeeded",
+          error: failure?.code ?? null,
+          durationMs: since(progress),
+        });
+        progress.leave();
+      };
+      let result: Result;
+      try {
+        result = await handler.run(context, params, {});
+      } catch (error) {
+        finish(error, null);
+        throw error;
+      }
+      const target = result.target ?? null;
+      return answered(
+        streams.untilEnd(result, (error) => Promise.resolve(finish(error, target))),
+        false,
+        null,
+      );
+    }
+
+    // record admitted
+    const admitted = await admit.record(recordOf(request, progress, null));
+    if (admitted.kind === "replayed") {
+      progress.leave();
+      return answered(admitted.result, true, admitted.expiresAtMs);
+    }
+    progress.admitted = true;
+    running.add(progress.operationId);
+    const settleOnce = async (result: Result | undefined, error: unknown): Promise<void> => {
+      try {
+        await admit.settle({
+          admitted: admitted.value,
+          result,
+          error,
+          reservation,
+          durationMs: since(progress),
+        });
+      } finally {
+        running.delete(progress.operationId);
+        progress.leave();
+      }
+    };
+
+    // run
+    let result: Result;
+    try {
+      result = await handler.run(context, params, admitted.value);
+    } catch (error) {
+      await settleOnce(undefined, error);
+      throw error;
+    }
+
+    // settle and record the outcome, one transaction; a stream's at its end
+    if ("output" in result) await settleOnce(result, undefined);
+    else
+      result = streams.untilEnd(result, (error) =>
+        settleOnce(error === undefined ? result : undefined, error),
+      );
+
+    // reply
+    return answered(result, false, admit.expiresAtMs);
+  };
+
+  const running = new Set<string>();
+  const since = (progress: Progress): number => Math.round(parts.clock.monotonic() - progress.startedAt);
+
+  const recordOf = (request: DispatchRequest, progress: Progress, target: string | null): NewRecord => ({
+    id: progress.operationId,
+    accountId: progress.principal.accountId,
+    nodeId: parts.nodeId,
+    operation: request.operation,
+    principalId: progress.principal.id,
+    credentialId: progress.principal.credentialId,
+    source: `${request.source.door} ${request.source.address}`.slice(0, 100),
+    target,
+    inputDigest: progress.digest,
+    startedAtMs: progress.startedAtMs,
+  });
+
+  return Object.assign(dispatch, {
+    identify: (credential: DispatchRequest["credential"]) => parts.authority.identify(credential),
+    offers: (principal: Principal, name: OperationName) =>
+      parts.handlers[name] !== undefined && offers(principal, operations[name]),
+    running,
+    stop: () => {
+      stopping.abort(new HoldfastError("unavailable", "control is shutting down"));
+      streams.stop();
+    },
+  });
+};
+
+const emptyDigest = Buffer.alloc(0);
+
+const retryAfter = (failure: HoldfastError): number | null => {
+  const asked = failure.details["retry_after_ms"];
+  if (typeof asked === "number") return asked;
+  return failure.definition.status === 503 ? 1000 : null;
+};
+
+/** Whoever calls a public operation. */
+const createAnonymous = (accountId: string): Principal => ({
+  kind: "anonymous",
+  id: "anonymous",
+  accountId,
+  name: "anonymous",
+  ceilings: null,
+  credentialId: "none",
+  expiresAtMs: null,
+  confirmedUntilMs: 0,
+});

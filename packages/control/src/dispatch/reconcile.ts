@@ -1,0 +1,96 @@
+import { errorTable, HoldfastError, type OperationName } from "@holdfast/contract";
+import type { Clock, CrashPoint, Logger } from "@holdfast/kit";
+import type { OperationReconciler, Reconciled, Unsettled } from "../domain/ports.ts";
+import { keepAnswer, releaseKey } from "../store/idempotency.ts";
+import { finishRecord, listRunning } from "../store/records.ts";
+import type { Store, Transaction } from "../store/transaction.ts";
+
+const page = 100;
+
+export interface Reconciliation {
+  /** One pass over this node's operations that were admitted, have no outcome, and that nobody here works on. */
+  pass(): Promise<void>;
+}
+
+/**
+ * Gives an outcome to operations that control left behind: asks the module that knows, else records `unknown`. Nothing is ever run again.
+ * A module that cannot tell yet throws `unavailable` and is asked in the next pass.
+ */
+export const createReconciliation = (parts: {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly crashPoint: CrashPoint;
+  readonly nodeId: string;
+  readonly running: ReadonlySet<string>;
+  readonly reconcilers: readonly OperationReconciler[];
+}): Reconciliation => {
+  const reconcilerOf = (operation: OperationName): OperationReconciler | undefined =>
+    parts.reconcilers.find((reconciler) => reconciler.operations.includes(operation));
+
+  const settle = (unsettled: Unsettled): Promise<void> =>
+    parts.store.transaction(async (transaction) => {
+      const known = await reconcilerOf(unsettled.operation)?.reconcile(transaction, unsettled);
+      const wrote = await finishRecord(transaction, {
+        operationId: unsettled.operationId,
+        outcome: known?.outcome ?? "unknown",
+        error: known?.outcome === "failed" ? known.error : null,
+        target: undefined,
+        durationMs: Math.min(Math.max(0, parts.clock.now() - unsettled.startedAtMs), 2 ** 31 - 1),
+      });
+      if (wrote) await keep(transaction, unsettled, known);
+      parts.crashPoint("operation-reconciled");
+    });
+
+  return {
+    pass: async () => {
+      for (let after = ""; ; ) {
+        const rows = await listRunning(parts.store.db, parts.nodeId, after, page);
+        for (const row of rows) {
+          if (parts.running.has(row.id)) continue;
+          const unsettled: Unsettled = {
+            operationId: row.id,
+            operation: row.operation as OperationName,
+            principalId: row.principal_id,
+            target: row.target,
+            startedAtMs: row.started_at_ms,
+          };
+          try {
+            await settle(unsettled);
+          } catch (error) {
+            if (!(error instanceof HoldfastError && error.code === "unavailable")) throw error;
+            parts.logger.debug("an operation cannot be reconciled yet", { operation_id: row.id });
+          }
+        }
+        const last = rows.at(-1);
+        if (!last || rows.length < page) return;
+        after = last.id;
+      }
+    },
+  };
+};
+
+const keep = async (
+  transaction: Transaction,
+  unsettled: Unsettled,
+  known: Reconciled | undefined,
+): Promise<void> => {
+  const id = unsettled.operationId;
+  if (!known)
+    return keepAnswer(transaction, id, { state: "unknown", target: undefined, output: null, error: null });
+  if (known.outcome === "succeeded")
+    return keepAnswer(transaction, id, {
+      state: "succeeded",
+      target: undefined,
+      output: known.output ?? null,
+      error: null,
+    });
+  const definition = errorTable[known.error];
+  if (definition.retryable) return releaseKey(transaction, id);
+  return keepAnswer(transaction, id, {
+    state: "failed",
+    target: undefined,
+    output: null,
+    error: { code: known.error, message: definition.title, details: {} },
+  });
+};

@@ -1,0 +1,109 @@
+import type { Clock, Logger } from "@holdfast/kit";
+import { type EventRow, eventRange, eventsChannel, listEventsAfter, numberEvents } from "../store/events.ts";
+import type { Listener } from "../store/listener.ts";
+import type { Store } from "../store/transaction.ts";
+
+export interface EventFeed {
+  /** Events after `after` (undefined: from now on), as they come, until the signal aborts. `missed` first when some are kept no more. */
+  follow(
+    after: number | undefined,
+    signal: AbortSignal,
+  ): AsyncIterable<{ readonly event: EventRow } | { readonly missed: number }>;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+const page = 500;
+const recentLimit = 1000;
+/** Without a notification (none came, or the listener is away) the table is looked at this often while anybody follows. */
+const idleMs = 2000;
+
+/**
+ * Numbers committed events and hands them to followers. A follower that keeps up is served from memory, one that lags from the table, so a
+ * slow reader holds nothing up and nothing in memory.
+ */
+export const createEventFeed = (parts: {
+  readonly store: Store;
+  readonly listener: Listener;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): EventFeed => {
+  const stopping = new AbortController();
+  let recent: EventRow[] = [];
+  let last = 0;
+  let wake = Promise.withResolvers<void>();
+  let changed = Promise.withResolvers<void>();
+  let loop: Promise<void> = Promise.resolve();
+  parts.listener.on(eventsChannel, () => wake.resolve());
+
+  const pump = async (): Promise<void> => {
+    await numberEvents(parts.store);
+    for (;;) {
+      const rows = await listEventsAfter(parts.store.db, last, page);
+      const newest = rows.at(-1);
+      if (!newest) return;
+      last = newest.number;
+      recent = [...recent, ...rows].slice(-recentLimit);
+      const told = changed;
+      changed = Promise.withResolvers();
+      told.resolve();
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    let started = false;
+    while (!stopping.signal.aborted) {
+      try {
+        if (!started) last = (await eventRange(parts.store.db)).last;
+        started = true;
+        await pump();
+      } catch (error) {
+        parts.logger.debug("events wait for the database", { error });
+      }
+      const idle = new AbortController();
+      await Promise.race([wake.promise, parts.clock.sleep(idleMs, idle.signal).catch(() => {})]);
+      idle.abort();
+      wake = Promise.withResolvers();
+    }
+  };
+
+  const next = async (after: number): Promise<readonly EventRow[]> => {
+    const [oldest] = recent;
+    if (oldest && oldest.number <= after + 1) return recent.filter((row) => row.number > after);
+    return listEventsAfter(parts.store.db, after, page);
+  };
+
+  async function* follow(after: number | undefined, signal: AbortSignal) {
+    const range = await eventRange(parts.store.db);
+    let position = after === undefined || after > range.last ? range.last : after;
+    if (range.first > position + 1) {
+      yield { missed: range.first - position - 1 };
+      position = range.first - 1;
+    }
+    const gone = new Promise<void>((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+      stopping.signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    while (!signal.aborted && !stopping.signal.aborted) {
+      const more = changed.promise;
+      const rows = position < last || last === 0 ? await next(position) : [];
+      for (const event of rows) {
+        position = event.number;
+        yield { event };
+      }
+      if (rows.length === 0) await Promise.race([more, gone]);
+    }
+  }
+
+  return {
+    follow,
+    start: () => {
+      loop = run();
+    },
+    stop: async () => {
+      stopping.abort();
+      wake.resolve();
+      await loop;
+    },
+  };
+};

@@ -1,0 +1,81 @@
+import { type Selectable, sql } from "kysely";
+import type { EventLog } from "../domain/events.ts";
+import type { Tables } from "./tables/index.ts";
+import type { Database, Store } from "./transaction.ts";
+
+export const eventsChannel = "holdfast_events";
+
+export type EventRow = Selectable<Tables["events"]> & { readonly number: number };
+
+/** Filled for `domain/events.ts`: rows without a number, in the change's transaction. */
+export const createEventLog = (now: () => number): EventLog => ({
+  append: async (transaction, ...events) => {
+    const insert = transaction
+      .insertInto("events")
+      .values(
+        events.map((event) => ({
+          account_id: event.accountId,
+          kind: event.kind,
+          target: event.target,
+          computer_id: event.computerId,
+          visible_to: event.visibleTo,
+          at_ms: now(),
+          data: event.data,
+        })),
+      )
+      .execute();
+    await Promise.all([insert, sql`select pg_notify(${eventsChannel}, '')`.execute(transaction)]);
+  },
+});
+
+/** Any number of ours: only one control numbers at a time. */
+const lockKey = 724_041_932;
+
+/** Numbers committed events, in an order that never changes: a higher number is never visible before a lower one. */
+export const numberEvents = (store: Store): Promise<void> =>
+  store.transaction(async (transaction) => {
+    const lock = sql`select pg_advisory_xact_lock(${sql.lit(lockKey)})`.execute(transaction);
+    const numbering = sql`
+      update events set number = fresh.number
+      from (select id, nextval('event_numbers') as number from (select id from events where number is null order by id limit 1000) as waiting) as fresh
+      where events.id = fresh.id`.execute(transaction);
+    await Promise.all([lock, numbering]);
+  });
+
+export const hasUnnumberedEvents = async (db: Database): Promise<boolean> =>
+  (await db.selectFrom("events").select("id").where("number", "is", null).limit(1).executeTakeFirst()) !==
+  undefined;
+
+/** Numbered events after `after`, in order. */
+export const listEventsAfter = async (
+  db: Database,
+  after: number,
+  limit: number,
+): Promise<readonly EventRow[]> => {
+  const rows = await db
+    .selectFrom("events")
+    .selectAll()
+    .where("number", ">", after)
+    .orderBy("number")
+    .limit(limit)
+    .execute();
+  return rows as readonly EventRow[];
+};
+
+/** First and last number kept; both 0 when there is none. */
+export const eventRange = async (
+  db: Database,
+): Promise<{ readonly first: number; readonly last: number }> => {
+  const row = await db
+    .selectFrom("events")
+    .select((select) => [
+      sql<number>`coalesce(${select.fn.min("number")}, 0)`.as("first"),
+      sql<number>`coalesce(${select.fn.max("number")}, 0)`.as("last"),
+    ])
+    .executeTakeFirstOrThrow();
+  return row;
+};
+
+export const deleteOldEvents = async (db: Database, keep: number): Promise<void> => {
+  await sql`delete from events where number <= (select max(number) from events) - ${keep}`.execute(db);
+};

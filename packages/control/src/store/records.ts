@@ -1,0 +1,119 @@
+import type { ErrorCode, OperationName } from "@holdfast/contract";
+import { type Compilable, sql } from "kysely";
+import type { Database, Transaction } from "./transaction.ts";
+
+/** One operation, as its record begins. */
+export interface NewRecord {
+  readonly id: string;
+  readonly accountId: string;
+  readonly nodeId: string;
+  readonly operation: OperationName;
+  readonly principalId: string;
+  readonly credentialId: string;
+  readonly source: string;
+  readonly target: string | null;
+  readonly inputDigest: Buffer;
+  readonly startedAtMs: number;
+}
+
+export interface FinishedRecord extends NewRecord {
+  readonly outcome: "succeeded" | "failed" | "refused" | "unknown";
+  readonly error: ErrorCode | null;
+  readonly durationMs: number;
+}
+
+/** How a running operation ended. */
+export interface Ending {
+  readonly operationId: string;
+  readonly outcome: "succeeded" | "failed" | "unknown";
+  readonly error: ErrorCode | null;
+  /** Undefined keeps what was recorded at admission. */
+  readonly target: string | null | undefined;
+  readonly durationMs: number | null;
+}
+
+/** The admitted record, to travel with the commit of its transaction. */
+export const insertRunning = (db: Database, record: NewRecord): Compilable =>
+  db.insertInto("operations").values({
+    id: record.id,
+    account_id: record.accountId,
+    node_id: record.nodeId,
+    operation: record.operation,
+    principal_id: record.principalId,
+    credential_id: record.credentialId,
+    source: record.source,
+    target: record.target,
+    outcome: "running",
+    error: null,
+    input_digest: record.inputDigest,
+    started_at_ms: record.startedAtMs,
+    duration_ms: null,
+  });
+
+/** False when the outcome is recorded already: the caller's transaction must not apply the change a second time. */
+export const finishRecord = async (db: Database | Transaction, ending: Ending): Promise<boolean> => {
+  const result = await db
+    .updateTable("operations")
+    .set({
+      outcome: ending.outcome,
+      error: ending.error,
+      duration_ms: ending.durationMs,
+      ...(ending.target === undefined ? {} : { target: ending.target }),
+    })
+    .where("id", "=", ending.operationId)
+    .where("outcome", "=", "running")
+    .executeTakeFirst();
+  return result.numUpdatedRows === 1n;
+};
+
+/** Finished records, any number in one statement. A record that is there already (a retry after a lost answer) is left alone. */
+export const insertFinished = async (db: Database, records: readonly FinishedRecord[]): Promise<void> => {
+  const column = <T>(pick: (record: FinishedRecord) => T): T[] => records.map(pick);
+  await sql`
+    insert into operations (id, account_id, node_id, operation, principal_id, credential_id, source, target, outcome, error,
+      input_digest, started_at_ms, duration_ms)
+    select * from unnest(
+      ${column((record) => record.id)}::text[], ${column((record) => record.accountId)}::text[],
+      ${column((record) => record.nodeId)}::text[], ${column((record) => record.operation)}::text[],
+      ${column((record) => record.principalId)}::text[], ${column((record) => record.credentialId)}::text[],
+      ${column((record) => record.source)}::text[], ${column((record) => record.target)}::text[],
+      ${column((record) => record.outcome)}::text[], ${column((record) => record.error)}::text[],
+      ${column((record) => record.inputDigest)}::bytea[], ${column((record) => record.startedAtMs)}::bigint[],
+      ${column((record) => record.durationMs)}::integer[])
+    on conflict (id) do nothing`.execute(db);
+};
+
+export interface RecordFilter {
+  readonly accountId: string;
+  /** Only of this principal; null for all of the account. */
+  readonly principalId: string | null;
+  readonly target: string | undefined;
+  readonly operation: string | undefined;
+  readonly outcome: FinishedRecord["outcome"] | "running" | undefined;
+  /** Only records before this id. */
+  readonly before: string | undefined;
+  readonly limit: number;
+}
+
+/** Newest first. */
+export const listRecords = (db: Database, filter: RecordFilter) => {
+  let query = db.selectFrom("operations").selectAll().where("account_id", "=", filter.accountId);
+  if (filter.principalId !== null) query = query.where("principal_id", "=", filter.principalId);
+  if (filter.target !== undefined) query = query.where("target", "=", filter.target);
+  if (filter.operation !== undefined) query = query.where("operation", "=", filter.operation);
+  if (filter.outcome !== undefined) query = query.where("outcome", "=", filter.outcome);
+  if (filter.before !== undefined) query = query.where("id", "<", filter.before);
+  return query.orderBy("id", "desc").limit(filter.limit).execute();
+};
+
+/** Operations of this node that were admitted and have no outcome, oldest first. */
+export const listRunning = (db: Database, nodeId: string, after: string, limit: number) =>
+  db
+    .selectFrom("operations")
+    .selectAll()
+    .where("node_id", "=", nodeId)
+    .where("outcome", "=", "running")
+    .where("id", ">", after)
+    .orderBy("id")
+    .limit(limit)
+    .execute();
