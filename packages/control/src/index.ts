@@ -1,1 +1,2 @@
-export {};
+export { type App, type AppOptions, stages, startApp } from "./app.ts";
+export { createDoors } from "./serve.ts";

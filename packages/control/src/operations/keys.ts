@@ -30,8 +30,7 @@ export const keyHandlers = (parts: {
     sealsOutput: true,
     run: async (context, params) => {
       const { accountId } = context.principal;
-      const assistantId =
-        (await findAssistant(parts.db, accountId, params.name)) ?? parts.ids("assistant");
+      const assistantId = (await findAssistant(parts.db, accountId, params.name)) ?? parts.ids("assistant");
       const { token, hash } = parts.newToken("hf_");
       const nowMs = context.startedAtMs;
       const expiresAtMs = params.expires_in_ms === undefined ? null : nowMs + params.expires_in_ms;
@@ -59,7 +58,10 @@ export const keyHandlers = (parts: {
             });
           const assistant = { id: assistantId, accountId, name: params.name, nowMs };
           if ((await findOrCreateAssistant(transaction, assistant)) !== assistantId)
-            throw new HoldfastError("unavailable", "the assistant was made by another request at this moment");
+            throw new HoldfastError(
+              "unavailable",
+              "the assistant was made by another request at this moment",
+            );
           const key = {
             id,
             accountId,

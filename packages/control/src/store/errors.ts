@@ -20,10 +20,7 @@ export const isUniqueViolation = (error: unknown, constraint: string): boolean =
   error instanceof pg.DatabaseError && error.code === "23505" && error.constraint === constraint;
 
 const isSystemError = (error: Error): boolean =>
-  "code" in error &&
-  typeof error.code === "string" &&
-  /^(E[A-Z]+)$/.test(error.code) &&
-  "syscall" in error;
+  "code" in error && typeof error.code === "string" && /^(E[A-Z]+)$/.test(error.code) && "syscall" in error;
 
 const unavailable = (cause: Error): HoldfastError =>
   new HoldfastError("unavailable", "the database is not answering", { part: "database" }, { cause });

@@ -247,3 +247,7 @@ export const endSessionsOf = async (
 export const touchOwner = async (transaction: Transaction, id: string, nowMs: number): Promise<void> => {
   await transaction.updateTable("owners").set({ last_seen_at_ms: nowMs }).where("id", "=", id).execute();
 };
+
+export const deleteOldSessions = async (db: Database, expiredBeforeMs: number): Promise<void> => {
+  await db.deleteFrom("sessions").where("expires_at_ms", "<", expiredBeforeMs).execute();
+};

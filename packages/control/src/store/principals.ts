@@ -122,6 +122,15 @@ export const findOrCreateAssistant = async (
   return id;
 };
 
+export const countAssistants = async (transaction: Transaction, accountId: string): Promise<number> => {
+  const { count } = await transaction
+    .selectFrom("assistants")
+    .select((select) => select.fn.countAll<number>().as("count"))
+    .where("account_id", "=", accountId)
+    .executeTakeFirstOrThrow();
+  return count;
+};
+
 export const insertKey = async (
   transaction: Transaction,
   key: NewKey,

@@ -1,4 +1,4 @@
-import type { ErrorCode, OperationName } from "@holdfast/contract";
+import type { ErrorCode } from "@holdfast/contract";
 import { type Compilable, sql } from "kysely";
 import type { Database, Transaction } from "./transaction.ts";
 
@@ -7,7 +7,8 @@ export interface NewRecord {
   readonly id: string;
   readonly accountId: string;
   readonly nodeId: string;
-  readonly operation: OperationName;
+  /** An operation's name, or what root did on the launcher's socket. */
+  readonly operation: string;
   readonly principalId: string;
   readonly credentialId: string;
   readonly source: string;
@@ -67,7 +68,10 @@ export const finishRecord = async (db: Database | Transaction, ending: Ending): 
 };
 
 /** Finished records, any number in one statement. A record that is there already (a retry after a lost answer) is left alone. */
-export const insertFinished = async (db: Database, records: readonly FinishedRecord[]): Promise<void> => {
+export const insertFinished = async (
+  db: Database | Transaction,
+  records: readonly FinishedRecord[],
+): Promise<void> => {
   const column = <T>(pick: (record: FinishedRecord) => T): T[] => records.map(pick);
   await sql`
     insert into operations (id, account_id, node_id, operation, principal_id, credential_id, source, target, outcome, error,

@@ -4,7 +4,9 @@ import { HoldfastError, limits } from "@holdfast/contract";
 export const idempotencyKeyOf = (header: string | undefined): string | undefined => {
   if (header === undefined) return undefined;
   const text = header.trim();
-  const quoted = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/.exec(text)?.[1]?.replaceAll(/\\(.)/g, "$1");
+  const quoted = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
+    .exec(text)?.[1]
+    ?.replaceAll(/\\(.)/g, "$1");
   const key = quoted ?? (/^[\x21\x23-\x7e]+$/.test(text) ? text : "");
   if (key.length === 0 || key.length > limits.idempotencyKeyLength)
     throw new HoldfastError(

@@ -4,8 +4,15 @@ import { HoldfastError } from "@holdfast/contract";
 const loopbackNames = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 export interface HostRules {
+  allowsHost(host: string): boolean;
+  /** Whether a page of this origin may call at all; `check` also holds it against the Host of the request. */
+  allowsOrigin(origin: string): boolean;
   /** Throws `origin_refused` for a Host that is not ours (DNS rebinding) and for any foreign Origin. */
-  check(headers: { readonly host: string; readonly origin: string | undefined; readonly fetchSite: string | undefined }): void;
+  check(headers: {
+    readonly host: string;
+    readonly origin: string | undefined;
+    readonly fetchSite: string | undefined;
+  }): void;
   /** Throws unless a browser says that the page is ours; for requests whose session came in a cookie. */
   requireSameOrigin(headers: {
     readonly host: string;
@@ -29,6 +36,8 @@ export const createHostRules = (allowed: readonly string[]): HostRules => {
     if (fetchSite === "cross-site" && origin !== undefined) throw refused("a page of another site sent this");
   };
   return {
+    allowsHost: known,
+    allowsOrigin: (origin) => known(originHost(origin)),
     check,
     requireSameOrigin: (headers) => {
       check(headers);
@@ -36,12 +45,15 @@ export const createHostRules = (allowed: readonly string[]): HostRules => {
       if (fetchSite !== undefined && fetchSite !== "same-origin" && fetchSite !== "none")
         throw refused(`a ${fetchSite} page sent this with the session's cookie`);
       if (fetchSite === undefined && origin === undefined)
-        throw refused("a request with the session's cookie says where it comes from (Origin or Sec-Fetch-Site)");
+        throw refused(
+          "a request with the session's cookie says where it comes from (Origin or Sec-Fetch-Site)",
+        );
     },
   };
 };
 
 /** `host[:port]` of an http(s) origin; anything else, `null` too, matches no host. */
-const originHost = (origin: string): string => /^https?:\/\/([^/?#@\s]+)$/i.exec(origin)?.[1]?.toLowerCase() ?? "";
+const originHost = (origin: string): string =>
+  /^https?:\/\/([^/?#@\s]+)$/i.exec(origin)?.[1]?.toLowerCase() ?? "";
 
 const refused = (message: string): HoldfastError => new HoldfastError("origin_refused", message);

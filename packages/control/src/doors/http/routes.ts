@@ -1,0 +1,128 @@
+import {
+  HoldfastError,
+  type Operation,
+  operationNames,
+  operations,
+  type OperationName,
+} from "@holdfast/contract";
+import type { HttpBindings } from "@hono/node-server";
+import { type Context, Hono } from "hono";
+import type { Dispatch } from "../../domain/dispatch.ts";
+import { asHoldfastError } from "../../dispatch/failure.ts";
+import type { HostRules } from "./hosts.ts";
+import { problemOf } from "./problem.ts";
+import { type ReplyParts, sendOutcome, sendText } from "./reply.ts";
+import { callerSignal, dispatchRequestOf, originHeaders } from "./request.ts";
+
+export interface RouteParts extends ReplyParts {
+  readonly dispatch: Dispatch;
+  readonly hosts: HostRules;
+  readonly cookieName: string;
+  /** Pages beside the operations: path to what it answers, made when first asked for. */
+  readonly pages: Readonly<
+    Record<string, () => Promise<{ readonly contentType: string; readonly body: string }>>
+  >;
+  readonly mcp?: (request: Request, address: string) => Promise<Response>;
+}
+
+type Bindings = { Bindings: HttpBindings };
+
+/** Tells the adapter that the reply went straight to the socket, which spares it a web stream. */
+const sent = (): Response => new Response(null, { headers: { "x-hono-already-sent": "true" } });
+
+/** Every route there is: the operations' from their declarations, the pages, and the MCP door. */
+export const createRoutes = (parts: RouteParts): Hono<Bindings> => {
+  const app = new Hono<Bindings>();
+  const refuse = (context: Context<Bindings>, error: unknown, allow?: string): Response => {
+    const { outgoing } = context.env;
+    const failure = asHoldfastError(error, parts.logger, "none");
+    const { status, headers, body } = problemOf(failure);
+    if (outgoing.headersSent) outgoing.destroy();
+    else sendText(outgoing, status, allow === undefined ? headers : { ...headers, allow }, body);
+    return sent();
+  };
+  app.onError((error, context) => refuse(context, error));
+  app.notFound((context) =>
+    refuse(context, new HoldfastError("not_found", `there is nothing at ${context.req.path}`)),
+  );
+  app.use("*", async (context, next) => {
+    parts.hosts.check(originHeaders(context.env.incoming));
+    await next();
+  });
+
+  const { mcp } = parts;
+  if (mcp)
+    app.all("/mcp", (context) =>
+      mcp(context.req.raw, context.env.incoming.socket.remoteAddress ?? "unknown"),
+    );
+  for (const [path, page] of Object.entries(parts.pages))
+    app.get(path, async (context) => {
+      const { contentType, body } = await page();
+      sendText(
+        context.env.outgoing,
+        200,
+        { "content-type": contentType, "cache-control": "no-cache", ...pagePolicy },
+        body,
+      );
+      return sent();
+    });
+
+  const methods = new Map<string, string[]>();
+  for (const name of operationNames) {
+    const { route, reply }: Operation = operations[name];
+    const path = honoPath(route.path);
+    const known = methods.get(path) ?? [];
+    const head = route.method === "GET" && (reply === "json" || reply === "bytes") ? ["HEAD"] : [];
+    methods.set(path, [...known, route.method, ...head]);
+    app.on(route.method, path, (context) => serve(parts, name, context));
+  }
+  for (const [path, allowed] of [
+    ...methods,
+    ...Object.keys(parts.pages).map((path) => [path, ["GET", "HEAD"]] as const),
+  ])
+    app.all(path, (context) =>
+      refuse(
+        context,
+        new HoldfastError(
+          "method_not_allowed",
+          `${context.env.incoming.method} does not go with ${context.req.path}`,
+          {
+            allowed,
+          },
+        ),
+        allowed.join(", "),
+      ),
+    );
+  return app;
+};
+
+const serve = async (
+  parts: RouteParts,
+  name: OperationName,
+  context: Context<Bindings>,
+): Promise<Response> => {
+  const { incoming, outgoing } = context.env;
+  const operation: Operation = operations[name];
+  const headOnly = incoming.method === "HEAD";
+  if (headOnly && operation.reply !== "json" && operation.reply !== "bytes")
+    throw new HoldfastError("method_not_allowed", "a stream has no HEAD", { allowed: ["GET"] });
+  const request = await dispatchRequestOf(
+    parts,
+    operation,
+    incoming,
+    context.req.param(),
+    callerSignal(outgoing),
+  );
+  const outcome = await parts.dispatch(request);
+  await sendOutcome(parts, name, outgoing, outcome, headOnly);
+  return sent();
+};
+
+/** `{computer}` as Hono writes it. */
+const honoPath = (path: string): string => path.replaceAll(/\{([a-z_]+)\}/g, ":$1");
+
+/** Pages hold text and style, nothing that runs or loads. */
+const pagePolicy = {
+  "content-security-policy":
+    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+};

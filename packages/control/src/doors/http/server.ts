@@ -1,0 +1,107 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { getRequestListener } from "@hono/node-server";
+import { HoldfastError, limits } from "@holdfast/contract";
+import { refuseRawHead } from "@holdfast/kit";
+import { problemOf } from "./problem.ts";
+import { sendText } from "./reply.ts";
+import { createRoutes, type RouteParts } from "./routes.ts";
+import { createUpgrades } from "./terminal.ts";
+
+const connectionsLimit = 2048;
+const headMs = 10_000;
+const idleMs = 65_000;
+/** What a shutdown leaves to requests under way, which it has aborted, to end by themselves. */
+const graceMs = 3000;
+
+export interface HttpDoor {
+  /** Takes an inherited listening descriptor, or a port to listen on. Answers the port. */
+  listen(where: { readonly fd: number } | { readonly host: string; readonly port: number }): Promise<number>;
+  /** Stops accepting, waits a little for what is under way, then ends the rest. */
+  close(): Promise<void>;
+}
+
+/** REST, the MCP endpoint, SSE and WebSockets on plain HTTP/1.1. The raw head is judged before anything else looks at a request. */
+export const createHttpDoor = (parts: RouteParts): HttpDoor => {
+  const listener = getRequestListener(createRoutes(parts).fetch, { overrideGlobalObjects: false });
+  const upgrades = createUpgrades(parts);
+  const servers: Server[] = [];
+
+  const handle = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const bad = refuseRawHead(incoming);
+    if (bad === undefined && (incoming.url ?? "").length <= limits.urlBytes)
+      return void listener(incoming, outgoing);
+    const error =
+      bad === undefined
+        ? new HoldfastError("too_large", "the request target is too long", { limit: limits.urlBytes })
+        : new HoldfastError("malformed_request", bad);
+    const { status, headers, body } = problemOf(error);
+    sendText(outgoing, status, { ...headers, connection: "close" }, body);
+  };
+
+  const open = (): Server => {
+    const server = createServer({
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: headMs,
+      // Bodies have their own time limits, by kind: an upload may take hours.
+      requestTimeout: 0,
+      keepAliveTimeout: idleMs,
+      connectionsCheckingInterval: 2000,
+      requireHostHeader: false,
+      highWaterMark: 128 * 1024,
+      noDelay: true,
+    });
+    server.maxConnections = connectionsLimit;
+    server.on("request", handle);
+    server.on("upgrade", (incoming: IncomingMessage, socket: Duplex, head: Buffer) =>
+      upgrades.handle(incoming, socket, head),
+    );
+    server.on("connect", (_incoming, socket: Duplex) => socket.end(malformed("CONNECT is not spoken here")));
+    server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+      if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+      socket.end(
+        malformed(error.code === "HPE_HEADER_OVERFLOW" ? "the head is too large" : "this is not HTTP"),
+      );
+    });
+    return server;
+  };
+
+  return {
+    listen: async (where) => {
+      const server = open();
+      await new Promise<void>((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(where, () => {
+          server.removeListener("error", reject);
+          resolve();
+        });
+      });
+      servers.push(server);
+      const address = server.address() as AddressInfo | string | null;
+      return typeof address === "object" && address ? address.port : 0;
+    },
+    close: async () => {
+      upgrades.close();
+      await Promise.all(
+        servers.map(async (server) => {
+          const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+          server.closeIdleConnections();
+          const cancel = parts.clock.after(graceMs, () => server.closeAllConnections());
+          await closed;
+          cancel();
+        }),
+      );
+    },
+  };
+};
+
+const malformed = (message: string): string => {
+  const { status, headers, body } = problemOf(new HoldfastError("malformed_request", message));
+  const lines = Object.entries({
+    ...headers,
+    "content-length": String(Buffer.byteLength(body)),
+    connection: "close",
+  });
+  return `HTTP/1.1 ${status} Bad Request\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body}`;
+};

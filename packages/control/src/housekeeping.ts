@@ -1,0 +1,57 @@
+import { limits } from "@holdfast/contract";
+import type { Clock, Logger } from "@holdfast/kit";
+import type { Authority } from "./authority/identify.ts";
+import type { Reconciliation } from "./dispatch/reconcile.ts";
+import { deleteOldAttempts } from "./store/attempts.ts";
+import { deleteOldEvents } from "./store/events.ts";
+import { deleteExpiredKeys } from "./store/idempotency.ts";
+import { deleteOldSessions } from "./store/owners.ts";
+import type { Store } from "./store/transaction.ts";
+
+const everyMs = 10_000;
+/** Ended and expired sessions are kept this long, for the records that name them. */
+const sessionsKeptMs = 30 * 24 * 3600 * 1000;
+
+/**
+ * What has to be done now and then, in one loop. A job queue in the database was considered for it: nothing here has to be spread over
+ * hosts or survive a restart, each round finds its work in our own tables, and a queue would keep its locks for hours after a `kill -9`.
+ */
+export const createHousekeeping = (parts: {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly authority: Authority;
+  readonly reconciliation: Reconciliation;
+}): { start(): void; stop(): Promise<void> } => {
+  const stopping = new AbortController();
+  let loop: Promise<void> = Promise.resolve();
+
+  const round = async (): Promise<void> => {
+    const { db } = parts.store;
+    const nowMs = parts.clock.now();
+    await parts.reconciliation.pass();
+    await parts.authority.flushUses();
+    await deleteExpiredKeys(db, nowMs);
+    await deleteOldAttempts(db, nowMs - limits.loginWindowMs);
+    await deleteOldSessions(db, nowMs - sessionsKeptMs);
+    await deleteOldEvents(db, limits.eventsKept);
+  };
+
+  const run = async (): Promise<void> => {
+    for (;;) {
+      await parts.clock.sleep(everyMs, stopping.signal);
+      await round().catch((error: unknown) => parts.logger.warn("housekeeping is tried again", { error }));
+    }
+  };
+
+  return {
+    start: () => {
+      // Ends only by `stop`.
+      loop = run().catch(() => {});
+    },
+    stop: async () => {
+      stopping.abort();
+      await loop;
+    },
+  };
+};
