@@ -21,12 +21,13 @@ export interface HostArguments {
 
 export const usage = `usage: holdfast <verb> [options]
 
-  up        set up this host as far as it is not, start every program, print how to connect
-  down      stop every program and computer of the instance; everything durable stays
-  status    the programs with their pids, health and addresses
-  doctor    prove each thing the instance needs, and say what to do about what is missing
-  install   write systemd units, so that the instance comes up with the host
-  run       as up, in the foreground: what the units call
+  up            set up this host as far as it is not, start every program, print how to connect
+  down          stop every program and computer of the instance; everything durable stays
+  status        the programs with their pids, health and addresses
+  doctor        prove each thing the instance needs, and say what to do about what is missing
+  install       write systemd units, so that the instance comes up with the host
+  owner login   mint an owner's one-time login, shown on this terminal
+  run           as up, in the foreground: what the units call
 
 options
   --instance <name>        several live side by side on one host (default: default)
@@ -68,7 +69,8 @@ export const parseHostArguments = (argv: readonly string[]): HostArguments => {
   }
   for (const address of values.listen ?? []) checkListen(address);
   const data = resolve(values.data ?? defaultDataDirectory(values.instance));
-  if (!/^[A-Za-z0-9/._-]+$/.test(data)) throw new Error(`The data directory may only hold A-Z a-z 0-9 / . _ and -: ${data}`);
+  if (!/^[A-Za-z0-9/._-]+$/.test(data))
+    throw new Error(`The data directory may only hold A-Z a-z 0-9 / . _ and -: ${data}`);
   return {
     instance: values.instance,
     data,
@@ -87,7 +89,9 @@ export const parseHostArguments = (argv: readonly string[]): HostArguments => {
 const checkListen = (address: string): void => {
   const [, host = "", port = ""] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
   if (!isIPv4(host) || Number(port) < 1 || Number(port) > 65_535) {
-    throw new Error(`--listen takes an IPv4 address and a port, like 127.0.0.1:7300; ${JSON.stringify(address)} is not.`);
+    throw new Error(
+      `--listen takes an IPv4 address and a port, like 127.0.0.1:7300; ${JSON.stringify(address)} is not.`,
+    );
   }
 };
 
@@ -95,6 +99,7 @@ const checkListen = (address: string): void => {
 export const parseSize = (text: string): number => {
   const [, number, unit = ""] = /^(\d+(?:\.\d+)?)([MGT]?)(?:i?B)?$/i.exec(text) ?? [];
   const exponents: Readonly<Record<string, number>> = { "": 0, M: 2, G: 3, T: 4 };
-  if (number === undefined) throw new Error(`--pool-size takes a size like 20G; ${JSON.stringify(text)} is not.`);
+  if (number === undefined)
+    throw new Error(`--pool-size takes a size like 20G; ${JSON.stringify(text)} is not.`);
   return Math.floor(Number(number) * 1024 ** (exponents[unit.toUpperCase()] ?? 0));
 };

@@ -8,7 +8,9 @@ export const findInstance = async (options: HostArguments): Promise<InstanceSett
   const entry = await hostRegistry().find(options.instance);
   const settings = await readSettings(entry?.data ?? options.data);
   if (!settings) {
-    process.stderr.write(`There is no instance ${options.instance} on this host. \`holdfast up\` makes it.\n`);
+    process.stderr.write(
+      `There is no instance ${options.instance} on this host. \`holdfast up\` makes it.\n`,
+    );
   }
   return settings;
 };

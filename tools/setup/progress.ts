@@ -27,7 +27,9 @@ export const createProgress = (
       const since = monotonic();
       const note = (text: string): void => {
         if (!stream.isTTY) return;
-        stream.write(`\r\u001b[K  …       ${name} ${clean(text).slice(0, Math.max(20, (stream.columns ?? 80) - 32))}`);
+        stream.write(
+          `\r\u001b[K  …       ${name} ${clean(text).slice(0, Math.max(20, (stream.columns ?? 80) - 32))}`,
+        );
       };
       note("");
       try {
@@ -35,7 +37,9 @@ export const createProgress = (
         anyChange ||= outcome !== "skipped";
         const took = (monotonic() - since) / 1000;
         const seconds = took >= 1 ? ` (${took.toFixed(1)} s)` : "";
-        stream.write(`${stream.isTTY ? "\r\u001b[K" : ""}  ${outcome.padEnd(7)} ${name} ${detail}${seconds}\n`);
+        stream.write(
+          `${stream.isTTY ? "\r\u001b[K" : ""}  ${outcome.padEnd(7)} ${name} ${detail}${seconds}\n`,
+        );
         return value;
       } catch (cause) {
         stream.write(`${stream.isTTY ? "\r\u001b[K" : ""}  failed  ${name}\n`);

@@ -1,7 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { command, plainEnvironment, publicAddress, type InstanceSettings, type Places } from "@holdfast/launcher";
+import {
+  command,
+  plainEnvironment,
+  publicAddress,
+  type InstanceSettings,
+  type Places,
+} from "@holdfast/launcher";
 import type { StepResult } from "./progress.ts";
 
 /** Does the main job once through the official MCP client; see `examples/quickstart`. Throws with what it printed when it fails. */

@@ -14,7 +14,11 @@ import { ensureUsers } from "./steps/users.ts";
  * Brings the host to where the programs of one instance can be started. Each step looks first and does only what is missing, so it is
  * run before every start: after a reboot it attaches and mounts again, after an upgrade it builds again.
  */
-export const setUp = async (wishes: InstanceWishes, source: string, progress: Progress): Promise<InstanceSettings> => {
+export const setUp = async (
+  wishes: InstanceWishes,
+  source: string,
+  progress: Progress,
+): Promise<InstanceSettings> => {
   await progress.step("packages", async (note) =>
     ensurePackages(
       { database: wishes.databaseUrl === undefined, agentCompiler: await needsCompiler(source) },

@@ -4,6 +4,7 @@ import { controlLauncherMethods, socketPath } from "@holdfast/contract";
 import { placesOf, publicAddress, type InstanceSettings, type Places } from "@holdfast/launcher";
 import { createRpcClient, systemClock, writeDurably } from "@holdfast/kit";
 import type { Progress } from "./progress.ts";
+import { writeProfile } from "./profile.ts";
 import { runQuickstart } from "./quickstart.ts";
 
 /**
@@ -29,7 +30,9 @@ export const welcome = async (
   const isFirst = (await readKey(places)) === undefined;
   if (isFirst) {
     await progress.step("assistant's key", async () => {
-      const made = await client.call("assistant.bootstrap", { name: "assistant" }).catch((error: unknown) => error);
+      const made = await client
+        .call("assistant.bootstrap", { name: "assistant" })
+        .catch((error: unknown) => error);
       if (made instanceof Error) {
         const detail = `${places.assistantKey} is gone; an owner makes another: holdfast keys create`;
         return { outcome: "skipped", detail, value: undefined };
@@ -41,7 +44,9 @@ export const welcome = async (
       await progress.step("quickstart", (note) => runQuickstart(settings, places, note));
     }
   }
-  process.stdout.write(connectionText(settings, places));
+  const key = await readKey(places);
+  const keyFile = key === undefined ? places.assistantKey : await writeProfile(settings, key);
+  process.stdout.write(connectionText(settings, keyFile));
   if (process.stdout.isTTY) {
     const { code, expires_at_ms } = await client.call("owner.login_code", {});
     const minutes = Math.round((expires_at_ms - systemClock.now()) / 60_000);
@@ -56,7 +61,7 @@ export const welcome = async (
 const readKey = async (places: Places): Promise<string | undefined> =>
   (await readFile(places.assistantKey, "utf8").catch(() => undefined))?.trim();
 
-const connectionText = (settings: InstanceSettings, places: Places): string => {
+const connectionText = (settings: InstanceSettings, keyFile: string): string => {
   const address = publicAddress(settings);
   const configuration = {
     mcpServers: {
@@ -66,7 +71,7 @@ const connectionText = (settings: InstanceSettings, places: Places): string => {
   return [
     "",
     `API          ${address}  (reference: ${address}/reference)`,
-    `Key          ${places.assistantKey}  (the assistant's, mode 0600)`,
+    `Key          ${keyFile}  (the assistant's, mode 0600)`,
     "MCP",
     ...JSON.stringify(configuration, null, 2)
       .split("\n")

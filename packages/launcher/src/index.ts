@@ -4,7 +4,13 @@ export { findMount, readMounts, type Mount } from "./host/mounts.ts";
 export { isAlive, readBootId } from "./host/process.ts";
 export { lookUpUser, userNames, type UserIds } from "./host/users.ts";
 export { overlaps, readTakenRanges } from "./instance/id-ranges.ts";
-export { cacheDirectory, defaultDataDirectory, hostDirectory, placesOf, type Places } from "./instance/places.ts";
+export {
+  cacheDirectory,
+  defaultDataDirectory,
+  hostDirectory,
+  placesOf,
+  type Places,
+} from "./instance/places.ts";
 export { createHostRegistry, imageBuilderRange, type HostRegistry } from "./instance/registry.ts";
 export { publicAddress, readSettings, writeSettings, type InstanceSettings } from "./instance/settings.ts";
 export { findPostgresBinaries } from "./postgres/binaries.ts";

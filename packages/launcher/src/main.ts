@@ -14,9 +14,10 @@ if (!settings) {
   process.stderr.write(`There is no instance in ${data}. Run \`holdfast up\`.\n`);
   process.exit(66);
 }
-const logger = createLogger({ program: "launcher", now: systemClock.now });
+const logger = createLogger({ program: "launcher", now: () => systemClock.now() });
 const abort = new AbortController();
-for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => abort.abort(new Error(name)));
+for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
+  process.on(name, () => abort.abort(new Error(name)));
 logger.info("watching", { instance: settings.instance });
 await runLauncher({ settings, clock: systemClock, random: Math.random, logger, signal: abort.signal });
 logger.info("leaves the programs running");

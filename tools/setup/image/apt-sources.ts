@@ -11,7 +11,12 @@ export interface AptSource {
  * Lines for the image's suite from the mirrors that this host uses, whatever its own release: the main archive with its updates, and
  * the security archive. Throws when the host's apt knows no Debian archive.
  */
-export const sourcesForSuite = (host: readonly AptSource[], hostSuite: string, suite: string, components: readonly string[]): string => {
+export const sourcesForSuite = (
+  host: readonly AptSource[],
+  hostSuite: string,
+  suite: string,
+  components: readonly string[],
+): string => {
   const main = host.find((source) => source.suite === hostSuite || source.suite === "stable");
   const security = host.find((source) => /^[a-z]+(-security|\/updates)$/.test(source.suite));
   if (!main) {
@@ -29,8 +34,11 @@ export const sourcesForSuite = (host: readonly AptSource[], hostSuite: string, s
 
 /** Every enabled `deb` archive in /etc/apt. */
 export const readAptSources = async (directory = "/etc/apt"): Promise<readonly AptSource[]> => {
-  const parts = (await readdir(join(directory, "sources.list.d")).catch(() => [])).sort();
-  const files = [join(directory, "sources.list"), ...parts.map((name) => join(directory, "sources.list.d", name))];
+  const parts = (await readdir(join(directory, "sources.list.d")).catch((): string[] => [])).sort();
+  const files = [
+    join(directory, "sources.list"),
+    ...parts.map((name) => join(directory, "sources.list.d", name)),
+  ];
   const sources: AptSource[] = [];
   for (const file of files) {
     const text = await readFile(file, "utf8").catch(() => "");
@@ -57,7 +65,8 @@ export const parseDeb822 = (text: string): readonly AptSource[] =>
         fields.set(last, value ?? "");
       } else fields.set(last, `${fields.get(last) ?? ""} ${line.trim()}`);
     }
-    const words = (name: string): readonly string[] => (fields.get(name) ?? "").split(/\s+/).filter((word) => word !== "");
+    const words = (name: string): readonly string[] =>
+      (fields.get(name) ?? "").split(/\s+/).filter((word) => word !== "");
     if (!words("types").includes("deb") || fields.get("enabled")?.trim().toLowerCase() === "no") return [];
     return words("uris").flatMap((uri) => words("suites").map((suite) => ({ uri, suite })));
   });

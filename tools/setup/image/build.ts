@@ -38,13 +38,24 @@ export const buildImage = async (
   const settings = await aptSettings();
   await command(
     [
-      ...["setpriv", "--reuid", String(user.uid), "--regid", String(user.gid), "--clear-groups"],
-      ...["mmdebstrap", "--mode=unshare", `--variant=${recipe.variant}`, "--skip=output/dev", "--format=tar"],
+      "setpriv",
+      "--reuid",
+      String(user.uid),
+      "--regid",
+      String(user.gid),
+      "--clear-groups",
+      "mmdebstrap",
+      "--mode=unshare",
+      `--variant=${recipe.variant}`,
+      "--skip=output/dev",
+      "--format=tar",
       `--include=${Object.keys(recipe.packages).join(",")}`,
       ...settings.map((setting) => `--aptopt=${setting}`),
       // The places are ours and hold no character that a shell would read.
       `--customize-hook=${work}/customize.sh "$1" ${work}/extras`,
-      ...[recipe.suite, join(work, "image.tar"), join(work, "sources.list")],
+      recipe.suite,
+      join(work, "image.tar"),
+      join(work, "sources.list"),
     ],
     { environment: { ...plainEnvironment, ...proxies(), TMPDIR: work, HOME: "/nonexistent" }, onLine: note },
   );
@@ -63,14 +74,26 @@ export const buildImage = async (
 const fetchNpm = async (recipe: Recipe, directory: string): Promise<void> => {
   const { PATH = plainEnvironment["PATH"] ?? "", HOME = "/root" } = process.env;
   await command(
-    ["npm", "pack", "--silent", "--ignore-scripts", `npm@${recipe.npm.version}`, "--pack-destination", directory],
+    [
+      "npm",
+      "pack",
+      "--silent",
+      "--ignore-scripts",
+      `npm@${recipe.npm.version}`,
+      "--pack-destination",
+      directory,
+    ],
     { environment: { ...plainEnvironment, ...proxies(), PATH, HOME, ...npmSettings() } },
   );
   const [name] = (await readdir(directory)).filter((file) => file.endsWith(".tgz"));
   if (name === undefined) throw new Error("npm pack made no file");
-  const integrity = `sha512-${createHash("sha512").update(await readFile(join(directory, name))).digest("base64")}`;
+  const integrity = `sha512-${createHash("sha512")
+    .update(await readFile(join(directory, name)))
+    .digest("base64")}`;
   if (integrity !== recipe.npm.integrity) {
-    throw new Error(`npm ${recipe.npm.version} from the registry is not the one the recipe names (${integrity}).`);
+    throw new Error(
+      `npm ${recipe.npm.version} from the registry is not the one the recipe names (${integrity}).`,
+    );
   }
   await rename(join(directory, name), join(directory, "npm.tgz"));
 };
@@ -79,7 +102,8 @@ const npmSettings = (): Record<string, string> =>
   Object.fromEntries(
     Object.entries(process.env).filter(
       (entry): entry is [string, string] =>
-        entry[1] !== undefined && /^(npm_config_(registry|userconfig|cafile)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE)$/i.test(entry[0]),
+        entry[1] !== undefined &&
+        /^(npm_config_(registry|userconfig|cafile)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE)$/i.test(entry[0]),
     ),
   );
 
@@ -88,7 +112,11 @@ const aptSettings = async (): Promise<readonly string[]> => {
   const dump = await command(["apt-config", "dump"]);
   return dump
     .split("\n")
-    .filter((line) => /^Acquire::(https?::(Proxy|CaInfo|Verify-Peer|Verify-Host)|Check-Valid-Until|Check-Date|Retries)\b.* "/i.test(line))
+    .filter((line) =>
+      /^Acquire::(https?::(Proxy|CaInfo|Verify-Peer|Verify-Host)|Check-Valid-Until|Check-Date|Retries)\b.* "/i.test(
+        line,
+      ),
+    )
     .map((line) => line.replace(/;$/, ""))
     .filter((line) => !line.endsWith('""'));
 };

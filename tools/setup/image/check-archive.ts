@@ -17,12 +17,17 @@ export const checkArchive = async (
       continue;
     }
     if (entry.type === "g") refuse("./", "a global extended header");
-    checkEntry({ ...entry, name: extra.name ?? entry.name, link: extra.link ?? entry.link }, links, allowed.setuid);
+    checkEntry(
+      { ...entry, name: extra.name ?? entry.name, link: extra.link ?? entry.link },
+      links,
+      allowed.setuid,
+    );
     extra = {};
     entries += 1;
     bytes += entry.size;
   }
-  if (entries === 0) throw new Error("The image archive is empty. Delete it from the cache and run this again.");
+  if (entries === 0)
+    throw new Error("The image archive is empty. Delete it from the cache and run this again.");
   return { entries, bytes };
 };
 
@@ -43,12 +48,18 @@ interface Extra {
 
 const block = 512;
 const headerTypes = new Set(["x", "g", "L", "K"]);
-const kinds: Readonly<Record<string, string>> = { "3": "a character device", "4": "a block device", "6": "a FIFO" };
+const kinds: Readonly<Record<string, string>> = {
+  "3": "a character device",
+  "4": "a block device",
+  "6": "a FIFO",
+};
 
 const checkEntry = (entry: Entry, links: Set<string>, setuid: readonly string[]): void => {
   const path = normalize(entry.name);
-  if (!["0", "1", "2", "5"].includes(entry.type)) refuse(entry.name, kinds[entry.type] ?? `an entry of type ${JSON.stringify(entry.type)}`);
-  if (entry.name.startsWith("/") || path.split("/").includes("..")) refuse(entry.name, "a name that leaves the image");
+  if (!["0", "1", "2", "5"].includes(entry.type))
+    refuse(entry.name, kinds[entry.type] ?? `an entry of type ${JSON.stringify(entry.type)}`);
+  if (entry.name.startsWith("/") || path.split("/").includes(".."))
+    refuse(entry.name, "a name that leaves the image");
   if (entry.type === "1" && (entry.link.startsWith("/") || normalize(entry.link).split("/").includes("..")))
     refuse(entry.name, "a hard link that leaves the image");
   for (let parent = path; parent.includes("/"); ) {
@@ -57,7 +68,8 @@ const checkEntry = (entry: Entry, links: Set<string>, setuid: readonly string[])
   }
   if (entry.type === "2") links.add(path);
   else if (links.has(path)) refuse(entry.name, "a second entry in the place of a link");
-  if (entry.type === "0" && (entry.mode & 0o6000) !== 0 && !setuid.includes(path)) refuse(entry.name, "a setuid or setgid file that its recipe does not list");
+  if (entry.type === "0" && (entry.mode & 0o6000) !== 0 && !setuid.includes(path))
+    refuse(entry.name, "a setuid or setgid file that its recipe does not list");
 };
 
 const normalize = (name: string): string =>
@@ -75,7 +87,8 @@ const readExtra = (entry: Entry): Extra => {
   for (let at = 0; at < entry.content.length; ) {
     const space = entry.content.indexOf(0x20, at);
     const length = Number(entry.content.toString("latin1", at, space));
-    if (space < 0 || !Number.isInteger(length) || length <= space - at) refuse(entry.name, "a malformed extended header");
+    if (space < 0 || !Number.isInteger(length) || length <= space - at)
+      refuse(entry.name, "a malformed extended header");
     const record = entry.content.toString("utf8", space + 1, at + length - 1);
     const key = record.slice(0, record.indexOf("="));
     const value = record.slice(record.indexOf("=") + 1);
@@ -123,11 +136,13 @@ async function* readEntries(chunks: AsyncIterable<Buffer>): AsyncGenerator<Entry
       }
     }
   }
-  if (skip > 0 || pending || held.length > 0) throw new Error("The image archive is cut short. Delete it from the cache and run this again.");
+  if (skip > 0 || pending || held.length > 0)
+    throw new Error("The image archive is cut short. Delete it from the cache and run this again.");
 }
 
 const readHeader = (header: Buffer): Omit<Entry, "content"> => {
-  const text = (from: number, length: number): string => header.toString("utf8", from, from + length).replace(/\0.*$/s, "");
+  const text = (from: number, length: number): string =>
+    header.toString("utf8", from, from + length).replace(/\0.*$/s, "");
   const sum = header.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 0x20 : byte), 0);
   const name = text(0, 100);
   if (Number.parseInt(text(148, 8), 8) !== sum) refuse(name, "a header with a wrong checksum");

@@ -30,7 +30,10 @@ export const readRecipe = async (source: string, name: string): Promise<Recipe> 
     .parse(JSON.parse(await readFile(join(source, "node_modules/node/package.json"), "utf8")));
   const hash = createHash("sha256").update(`${nodePackage.version}\0${process.arch}\0`);
   for (const file of (await readdir(directory)).sort()) {
-    hash.update(`${file}\0`).update(await readFile(join(directory, file))).update("\0");
+    hash
+      .update(`${file}\0`)
+      .update(await readFile(join(directory, file)))
+      .update("\0");
   }
   const content = recipeSchema.parse(JSON.parse(await readFile(join(directory, "recipe.json"), "utf8")));
   return { ...content, directory, digest: hash.digest("hex"), nodeVersion: nodePackage.version };

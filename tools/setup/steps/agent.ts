@@ -14,7 +14,10 @@ export const needsCompiler = async (source: string): Promise<boolean> =>
   !(await exists(await binaryPath(source))) && !(await hasCompiler());
 
 /** Builds the agent unless one of the same sources is in the cache; its path. */
-export const ensureAgent = async (source: string, note: (text: string) => void): Promise<StepResult<string>> => {
+export const ensureAgent = async (
+  source: string,
+  note: (text: string) => void,
+): Promise<StepResult<string>> => {
   const path = await binaryPath(source);
   const detail = path.split("/").slice(-2, -1).join("").slice(0, 12);
   if (await exists(path)) return { outcome: "skipped", detail, value: path };
@@ -47,16 +50,25 @@ const digestOfSources = async (directory: string): Promise<string> => {
     ...["Cargo.toml", "Cargo.lock", ".cargo/config.toml"].map((name) => join(directory, name)),
     ...sources.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)),
   ];
-  for (const file of files.sort()) hash.update(`${file.slice(directory.length)}\0`).update(await readFile(file)).update("\0");
+  for (const file of files.sort())
+    hash
+      .update(`${file.slice(directory.length)}\0`)
+      .update(await readFile(file))
+      .update("\0");
   return hash.digest("hex");
 };
 
 const hasCompiler = async (): Promise<boolean> => {
-  const version = await tryCommand(["rustc", "--version"], { environment: userEnvironment() }).catch(() => undefined);
+  const version = await tryCommand(["rustc", "--version"], { environment: userEnvironment() }).catch(
+    () => undefined,
+  );
   const [, major = "0", minor = "0"] = /^rustc (\d+)\.(\d+)/.exec(version?.stdout ?? "") ?? [];
-  const cargo = await tryCommand(["cargo", "--version"], { environment: userEnvironment() }).catch(() => undefined);
+  const cargo = await tryCommand(["cargo", "--version"], { environment: userEnvironment() }).catch(
+    () => undefined,
+  );
   const isNewEnough =
-    Number(major) > oldestCompiler[0] || (Number(major) === oldestCompiler[0] && Number(minor) >= oldestCompiler[1]);
+    Number(major) > oldestCompiler[0] ||
+    (Number(major) === oldestCompiler[0] && Number(minor) >= oldestCompiler[1]);
   return isNewEnough && cargo?.status === 0;
 };
 
@@ -65,7 +77,9 @@ const userEnvironment = (): Record<string, string> => ({
   ...Object.fromEntries(
     Object.entries(process.env).filter(
       (entry): entry is [string, string] =>
-        entry[1] !== undefined && /^(PATH|HOME|CARGO_|RUSTUP_|RUST_|SSL_CERT_)/.test(entry[0]) && entry[0] !== "CARGO_TARGET_DIR",
+        entry[1] !== undefined &&
+        /^(PATH|HOME|CARGO_|RUSTUP_|RUST_|SSL_CERT_)/.test(entry[0]) &&
+        entry[0] !== "CARGO_TARGET_DIR",
     ),
   ),
 });

@@ -20,7 +20,8 @@ export const ensureCgroups = async (): Promise<StepResult<void>> => {
     );
   }
   const controllers = (await readFile("/sys/fs/cgroup/unified/cgroup.controllers", "utf8")).split(/\s+/);
-  if (!controllers.includes("hugetlb") || (await findMount(hugetlb))) return result("skipped", "hybrid (v1 and v2)");
+  if (!controllers.includes("hugetlb") || (await findMount(hugetlb)))
+    return result("skipped", "hybrid (v1 and v2)");
   await mkdir(hugetlb, { recursive: true });
   await command(["mount", "-t", "cgroup", "-o", "nosuid,nodev,noexec,hugetlb", "cgroup", hugetlb]);
   return result("done", "hybrid; a v1 hierarchy for hugetlb is mounted");

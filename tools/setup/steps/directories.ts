@@ -1,6 +1,13 @@
 import { chmod, chown, mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { command, findMount, lookUpUser, userNames, type InstanceSettings, type Places } from "@holdfast/launcher";
+import {
+  command,
+  findMount,
+  lookUpUser,
+  userNames,
+  type InstanceSettings,
+  type Places,
+} from "@holdfast/launcher";
 import { socketPath } from "@holdfast/contract";
 import type { StepResult } from "../progress.ts";
 
@@ -12,7 +19,10 @@ interface Directory {
 }
 
 /** Directories of the instance with owner and mode, on disk and in /run. Modes that drifted are set right. */
-export const ensureDirectories = async (settings: InstanceSettings, places: Places): Promise<StepResult<void>> => {
+export const ensureDirectories = async (
+  settings: InstanceSettings,
+  places: Places,
+): Promise<StepResult<void>> => {
   const control = await lookUpUser(userNames.control);
   const postgres = settings.database === "private" ? await lookUpUser(userNames.postgres) : undefined;
   const root = (path: string, mode: number, gid = 0): Directory => ({ path, mode, uid: 0, gid });
@@ -26,7 +36,9 @@ export const ensureDirectories = async (settings: InstanceSettings, places: Plac
     root(places.tree, 0o755),
     root(places.records, 0o700),
     root(places.cells, 0o710, control.gid),
-    ...["supervisor", "control"].map((callee) => root(dirname(socketPath(settings.instance, callee, "x")), 0o711)),
+    ...["supervisor", "control"].map((callee) =>
+      root(dirname(socketPath(settings.instance, callee, "x")), 0o711),
+    ),
     ...(postgres ? [{ path: places.postgresSocket, mode: 0o750, uid: postgres.uid, gid: control.gid }] : []),
   ];
   const changed: string[] = [];

@@ -5,7 +5,14 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
-import { cacheDirectory, command, plainEnvironment, tryCommand, withLock, type Places } from "@holdfast/launcher";
+import {
+  cacheDirectory,
+  command,
+  plainEnvironment,
+  tryCommand,
+  withLock,
+  type Places,
+} from "@holdfast/launcher";
 import { buildImage } from "../image/build.ts";
 import { checkArchive } from "../image/check-archive.ts";
 import { readRecipe, type Recipe } from "../image/recipe.ts";
@@ -34,14 +41,25 @@ export const ensureImage = async (
 /** Checks the whole archive before the first file of it is written; then unpacks beside and renames. */
 const unpack = async (recipe: Recipe, archive: string, subvolume: string): Promise<void> => {
   const read = () => createReadStream(archive, { highWaterMark: 256 * 1024 });
-  await pipeline(read(), createZstdDecompress(), (chunks: AsyncIterable<Buffer>) => checkArchive(chunks, recipe));
+  await pipeline(read(), createZstdDecompress(), (chunks: AsyncIterable<Buffer>) =>
+    checkArchive(chunks, recipe),
+  );
   const fresh = join(subvolume, "..", `.${recipe.digest}.new`);
   await mkdir(join(subvolume, ".."), { recursive: true, mode: 0o700 });
   for (const left of [fresh, subvolume]) await removeSubvolume(left);
   await command(["btrfs", "subvolume", "create", fresh]);
   const tar = spawn(
     "tar",
-    ["--extract", "--numeric-owner", "--same-owner", "--preserve-permissions", "--no-xattrs", "--no-acls", "--directory", fresh],
+    [
+      "--extract",
+      "--numeric-owner",
+      "--same-owner",
+      "--preserve-permissions",
+      "--no-xattrs",
+      "--no-acls",
+      "--directory",
+      fresh,
+    ],
     { stdio: ["pipe", "ignore", "pipe"], env: plainEnvironment },
   );
   let said = "";

@@ -23,7 +23,8 @@ export interface InstanceWishes {
   readonly databaseUrl: string | undefined;
 }
 
-export const hostRegistry = () => createHostRegistry({ directory: hostDirectory, random: (bound) => randomInt(bound) });
+export const hostRegistry = () =>
+  createHostRegistry({ directory: hostDirectory, random: (bound) => randomInt(bound) });
 
 /** Enters the instance into the host's registry and writes its settings, without an image yet. */
 export const ensureInstance = async (

@@ -27,7 +27,8 @@ export const ensurePackages = async (
     ...(wanted.agentCompiler ? forAgent : []),
   ];
   const missing = await findMissing(names);
-  if (missing.length === 0) return { outcome: "skipped", detail: `all ${names.length} installed`, value: undefined };
+  if (missing.length === 0)
+    return { outcome: "skipped", detail: `all ${names.length} installed`, value: undefined };
   if (missing.includes("postgresql")) await refuseMainCluster();
   const environment = { ...plainEnvironment, ...proxies(), DEBIAN_FRONTEND: "noninteractive" };
   await command(["apt-get", "update", "--quiet"], { environment, onLine: note });
@@ -39,7 +40,12 @@ export const ensurePackages = async (
 };
 
 const findMissing = async (names: readonly string[]): Promise<readonly string[]> => {
-  const { stdout } = await tryCommand(["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\\n", ...names]);
+  const { stdout } = await tryCommand([
+    "dpkg-query",
+    "--show",
+    "--showformat=${Package} ${db:Status-Status}\\n",
+    ...names,
+  ]);
   const installed = new Set(
     stdout
       .split("\n")

@@ -32,8 +32,12 @@ export const choosePoolBytes = (freeBytes: number, askedBytes: number | undefine
  * The btrfs pool, mounted below a directory of root's alone: where the data directory is btrfs a subvolume of it, else a preallocated
  * file. A sparse file on a full host would turn the pool read-only for every computer at once.
  */
-export const ensurePool = async (places: Places, askedBytes: number | undefined): Promise<StepResult<void>> => {
-  if (await findMount(places.pool)) return { outcome: "skipped", detail: await describe(places), value: undefined };
+export const ensurePool = async (
+  places: Places,
+  askedBytes: number | undefined,
+): Promise<StepResult<void>> => {
+  if (await findMount(places.pool))
+    return { outcome: "skipped", detail: await describe(places), value: undefined };
   const hasFile = await exists(places.poolFile);
   if (!hasFile && (await fileSystemOf(places.data)) === "btrfs") {
     const made = await mountSubvolume(places);
@@ -59,7 +63,11 @@ const makePoolFile = async (places: Places, askedBytes: number | undefined): Pro
 
 /** The loop device of the file, attached when it is not, as after a reboot. Direct, so that a flush reaches the disk and pages are kept once. */
 const attachLoop = async (file: string): Promise<string> => {
-  const [attached = ""] = (await command(["losetup", "--associated", file, "--output", "NAME", "--noheadings"])).trim().split("\n");
+  const [attached = ""] = (
+    await command(["losetup", "--associated", file, "--output", "NAME", "--noheadings"])
+  )
+    .trim()
+    .split("\n");
   if (attached !== "") return attached.trim();
   const direct = await tryCommand(["losetup", "--find", "--show", "--direct-io=on", file]);
   if (direct.status === 0) return direct.stdout.trim();

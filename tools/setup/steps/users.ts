@@ -1,5 +1,12 @@
 import { appendFile, readFile } from "node:fs/promises";
-import { command, imageBuilderRange, overlaps, readTakenRanges, tryCommand, userNames } from "@holdfast/launcher";
+import {
+  command,
+  imageBuilderRange,
+  overlaps,
+  readTakenRanges,
+  tryCommand,
+  userNames,
+} from "@holdfast/launcher";
 import type { StepResult } from "../progress.ts";
 
 /** The programs' users, without home, shell or password, and the subordinate ids of the one that builds images. */
@@ -8,8 +15,15 @@ export const ensureUsers = async (): Promise<StepResult<void>> => {
   for (const name of Object.values(userNames)) {
     if ((await tryCommand(["getent", "passwd", name])).status === 0) continue;
     await command([
-      ...["useradd", "--system", "--user-group", "--no-create-home"],
-      ...["--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", name],
+      "useradd",
+      "--system",
+      "--user-group",
+      "--no-create-home",
+      "--home-dir",
+      "/nonexistent",
+      "--shell",
+      "/usr/sbin/nologin",
+      name,
     ]);
     made.push(name);
   }

@@ -1,1 +1,37 @@
-export const doctor = () => Promise.resolve(0);
+import process from "node:process";
+import { placesOf } from "@holdfast/launcher";
+import type { HostArguments } from "../arguments.ts";
+import { proveHost } from "../doctor/host.ts";
+import { proveLayers, provePrograms, readStages } from "../doctor/programs.ts";
+import { findInstance } from "../find-instance.ts";
+import { readStatuses } from "./status.ts";
+
+/** Tries everything the instance needs. Exit status 0: all proven, 1: something is missing; each comes with what to do. */
+export const doctor = async (options: HostArguments): Promise<number> => {
+  const settings = await findInstance(options);
+  if (!settings) return 1;
+  const statuses = await readStatuses(settings);
+  const hasSupervisor = statuses.some(({ name }) => name === "supervisor");
+  const proofs = [
+    ...(await proveHost(settings)),
+    ...provePrograms(statuses, placesOf(settings.instance, settings.data).log),
+    ...(hasSupervisor ? await proveLayers(settings) : []),
+  ];
+  const stages = await readStages(settings);
+  const missing = proofs.filter(({ proven }) => !proven);
+  if (options.json)
+    process.stdout.write(`${JSON.stringify({ ok: missing.length === 0, proofs, stages }, null, 2)}\n`);
+  else {
+    for (const { name, proven, detail, remedy } of proofs) {
+      process.stdout.write(`${proven ? "proven " : "MISSING"}  ${name.padEnd(22)} ${detail}\n`);
+      if (remedy !== "") process.stdout.write(`${" ".repeat(32)} → ${remedy}\n`);
+    }
+    for (const { name, filled, detail } of stages) {
+      process.stdout.write(`${filled ? "filled " : "open   "}  ${`stage ${name}`.padEnd(22)} ${detail}\n`);
+    }
+    const verdict =
+      missing.length === 0 ? "Everything is proven." : `${missing.length} of ${proofs.length} are missing.`;
+    process.stdout.write(`\n${verdict}\n`);
+  }
+  return missing.length === 0 ? 0 : 1;
+};

@@ -30,7 +30,9 @@ import { lockPath } from "./up.ts";
  */
 export const down = async (options: HostArguments): Promise<number> => {
   if (options.deleteData !== undefined && options.deleteData !== options.instance) {
-    throw new Error(`--delete-data takes the name of the instance, ${options.instance}, so that nothing is deleted by mistake.`);
+    throw new Error(
+      `--delete-data takes the name of the instance, ${options.instance}, so that nothing is deleted by mistake.`,
+    );
   }
   const settings = await findInstance(options);
   if (!settings) {
@@ -38,7 +40,7 @@ export const down = async (options: HostArguments): Promise<number> => {
     if (options.deleteData !== undefined) await hostRegistry().release(options.instance);
     return 0;
   }
-  const progress = createProgress(process.stderr, systemClock.monotonic);
+  const progress = createProgress(process.stderr, () => systemClock.monotonic());
   return withLock(lockPath(options.instance), async () => {
     await stopAll(settings, options.keepCells, progress);
     if (!options.keepCells) await progress.step("mounts", () => release(settings));
@@ -60,7 +62,11 @@ const stopAll = async (settings: InstanceSettings, keepCells: boolean, progress:
     await progress.step(plan.name, async () => {
       const cleared = plan.beforeStop && !keepCells ? await clear(plan, settings) : "";
       const stopped = await stopProgram(plan, places, systemClock);
-      return { outcome: stopped ? "done" : "skipped", detail: `${stopped ? "stopped" : "was not running"}${cleared}`, value: undefined };
+      return {
+        outcome: stopped ? "done" : "skipped",
+        detail: `${stopped ? "stopped" : "was not running"}${cleared}`,
+        value: undefined,
+      };
     });
   }
 };
@@ -86,5 +92,9 @@ const release = async (settings: InstanceSettings) => {
   // Never through a mount: what is still mounted below must not be deleted.
   const left = (await findMount(places.tree)) !== undefined;
   if (!left) await rm(places.run, { recursive: true, force: true });
-  return { outcome: pool || tree ? ("done" as const) : ("skipped" as const), detail: "pool and program tree", value: undefined };
+  return {
+    outcome: pool || tree ? ("done" as const) : ("skipped" as const),
+    detail: "pool and program tree",
+    value: undefined,
+  };
 };

@@ -21,7 +21,9 @@ export const status = async (options: HostArguments): Promise<number> => {
   if (options.json) {
     const { instance, short_id, data, listen } = settings;
     const address = publicAddress(settings);
-    process.stdout.write(`${JSON.stringify({ instance, short_id, data, listen, address, ready, programs }, null, 2)}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ instance, short_id, data, listen, address, ready, programs }, null, 2)}\n`,
+    );
   } else process.stdout.write(table(settings, programs));
   return ready ? 0 : 3;
 };
@@ -40,9 +42,9 @@ const table = (settings: InstanceSettings, programs: readonly ProgramStatus[]): 
     ready ? "ready" : running ? "not ready" : "down",
     detail,
   ]);
-  const lines = [["PROGRAM", "PID", "HEALTH", ""], ...rows].map(([name = "", pid = "", health = "", detail = ""]) =>
-    `${name.padEnd(12)} ${pid.padEnd(8)} ${health.padEnd(10)} ${detail}`.trimEnd(),
+  const lines = [["PROGRAM", "PID", "HEALTH", ""], ...rows].map(
+    ([name = "", pid = "", health = "", detail = ""]) =>
+      `${name.padEnd(12)} ${pid.padEnd(8)} ${health.padEnd(10)} ${detail}`.trimEnd(),
   );
   return `${lines.join("\n")}\n\nInstance ${settings.instance} (${settings.short_id}) in ${settings.data}\nAPI ${publicAddress(settings)}\n`;
 };
-

@@ -24,7 +24,7 @@ import { welcome } from "../welcome.ts";
 /** Sets the host up, sees to it that the launcher and all programs run as they should by now, and prints how to connect. */
 export const up = async (options: HostArguments): Promise<number> => {
   const since = systemClock.monotonic();
-  const progress = createProgress(process.stderr, systemClock.monotonic);
+  const progress = createProgress(process.stderr, () => systemClock.monotonic());
   const settings = await withLock(lockPath(options.instance), async () => {
     const ready = await setUp(options, root, progress);
     await startPrograms(ready, progress);
@@ -32,7 +32,9 @@ export const up = async (options: HostArguments): Promise<number> => {
   });
   await welcome(settings, options, progress);
   const took = ((systemClock.monotonic() - since) / 1000).toFixed(1);
-  process.stderr.write(progress.changed() ? `\nUp after ${took} s.\n` : `\nUp, nothing had to be changed (${took} s).\n`);
+  process.stderr.write(
+    progress.changed() ? `\nUp after ${took} s.\n` : `\nUp, nothing had to be changed (${took} s).\n`,
+  );
   return 0;
 };
 
@@ -57,4 +59,3 @@ export const startPrograms = async (settings: InstanceSettings, progress: Progre
     await progress.step(plan.name, () => waitUntilReady(plan, places, systemClock));
   }
 };
-

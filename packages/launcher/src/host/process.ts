@@ -9,7 +9,9 @@ export interface ProcessIdentity {
 /** Whether exactly this process still runs. A zombie does not. */
 export const isAlive = (identity: ProcessIdentity): boolean => {
   const stat = readStat(identity.pid);
-  return stat !== undefined && stat.startTime === identity.start_time && stat.state !== "Z" && stat.state !== "X";
+  return (
+    stat !== undefined && stat.startTime === identity.start_time && stat.state !== "Z" && stat.state !== "X"
+  );
 };
 
 /** Sends the signal if exactly this process still runs; whether it did. */

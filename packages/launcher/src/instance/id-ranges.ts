@@ -6,12 +6,15 @@ export interface IdRange {
   readonly count: number;
 }
 
-export const overlaps = (a: IdRange, b: IdRange): boolean => a.base < b.base + b.count && b.base < a.base + a.count;
+export const overlaps = (a: IdRange, b: IdRange): boolean =>
+  a.base < b.base + b.count && b.base < a.base + a.count;
 
 /** Ids that somebody else has: subordinate ranges and users of the host. */
 export const readTakenRanges = async (): Promise<readonly IdRange[]> => {
   const [subuid, subgid, passwd, group] = await Promise.all(
-    ["/etc/subuid", "/etc/subgid", "/etc/passwd", "/etc/group"].map((path) => readFile(path, "utf8").catch(() => "")),
+    ["/etc/subuid", "/etc/subgid", "/etc/passwd", "/etc/group"].map((path) =>
+      readFile(path, "utf8").catch(() => ""),
+    ),
   );
   return [
     ...parseSubordinate(subuid ?? ""),

@@ -23,7 +23,10 @@ const entry = z.object({
   uid_count: z.number().int(),
   port: z.number().int(),
 });
-const registry = z.object({ version: z.literal(1), instances: z.record(z.string().regex(instancePattern), entry) });
+const registry = z.object({
+  version: z.literal(1),
+  instances: z.record(z.string().regex(instancePattern), entry),
+});
 
 export type RegistryEntry = z.output<typeof entry>;
 type Registry = z.output<typeof registry>;
@@ -54,7 +57,8 @@ export const createHostRegistry = (options: {
     });
     return text === undefined ? { version: 1, instances: {} } : registry.parse(JSON.parse(text));
   };
-  const write = (content: Registry): Promise<void> => writeDurably(path, `${JSON.stringify(content, null, 2)}\n`, 0o644);
+  const write = (content: Registry): Promise<void> =>
+    writeDurably(path, `${JSON.stringify(content, null, 2)}\n`, 0o644);
 
   return {
     claim: (instance, data) =>
@@ -69,7 +73,8 @@ export const createHostRegistry = (options: {
         if (known) return { entry: known, added: false };
         const others = Object.entries(content.instances);
         const sameData = others.find(([, other]) => other.data === data);
-        if (sameData) throw new Error(`${data} belongs to the instance ${sameData[0]}. Choose another data directory.`);
+        if (sameData)
+          throw new Error(`${data} belongs to the instance ${sameData[0]}. Choose another data directory.`);
         const existing = others.map(([, other]) => other);
         const added: RegistryEntry = {
           data,
@@ -92,12 +97,17 @@ export const createHostRegistry = (options: {
 };
 
 const pickUidBase = (existing: readonly RegistryEntry[], taken: readonly IdRange[]): number => {
-  const used = [...taken, ...existing.map(({ uid_base, uid_count }) => ({ base: uid_base, count: uid_count }))];
+  const used = [
+    ...taken,
+    ...existing.map(({ uid_base, uid_count }) => ({ base: uid_base, count: uid_count })),
+  ];
   for (let base = firstUid; base + uidsPerInstance - 1 <= lastUid; base += uidsPerInstance) {
     const range = { base, count: uidsPerInstance };
     if (!used.some((other) => overlaps(range, other))) return base;
   }
-  throw new Error("No block of user ids is free for another instance: remove an instance, or free ranges in /etc/subuid.");
+  throw new Error(
+    "No block of user ids is free for another instance: remove an instance, or free ranges in /etc/subuid.",
+  );
 };
 
 const pickShortId = (existing: readonly RegistryEntry[], random: (bound: number) => number): string => {

@@ -42,7 +42,9 @@ export const readSettings = async (data: string): Promise<InstanceSettings | und
   }
   const parsed = instanceSettings.safeParse(JSON.parse(text));
   if (!parsed.success) {
-    throw new Error(`${path} does not fit: ${z.prettifyError(parsed.error)}. Move it away and run \`holdfast up\` again.`);
+    throw new Error(
+      `${path} does not fit: ${z.prettifyError(parsed.error)}. Move it away and run \`holdfast up\` again.`,
+    );
   }
   return parsed.data;
 };

@@ -4,7 +4,9 @@ import { join } from "node:path";
 const root = "/usr/lib/postgresql";
 
 /** Directory of the newest server binaries on the host, or of exactly `major`. Throws when there are none. */
-export const findPostgresBinaries = async (major?: number): Promise<{ readonly directory: string; readonly major: number }> => {
+export const findPostgresBinaries = async (
+  major?: number,
+): Promise<{ readonly directory: string; readonly major: number }> => {
   const found = (await readdir(root).catch(() => []))
     .map(Number)
     .filter((version) => Number.isInteger(version) && (major === undefined || version === major))

@@ -38,17 +38,47 @@ export const ensureCluster = async (directory: string, postgres: UserIds): Promi
   await mkdir(fresh, { mode: 0o700 });
   await chown(fresh, postgres.uid, postgres.gid);
   const run = (argv: readonly string[], input?: string) =>
-    command(["setpriv", "--reuid", String(postgres.uid), "--regid", String(postgres.gid), "--clear-groups", ...argv], {
-      environment: { ...plainEnvironment, HOME: "/nonexistent" },
-      ...(input === undefined ? {} : { input }),
-    });
+    command(
+      [
+        "setpriv",
+        "--reuid",
+        String(postgres.uid),
+        "--regid",
+        String(postgres.gid),
+        "--clear-groups",
+        ...argv,
+      ],
+      {
+        environment: { ...plainEnvironment, HOME: "/nonexistent" },
+        ...(input === undefined ? {} : { input }),
+      },
+    );
   await run([
     join(binaries.directory, "initdb"),
-    ...["--pgdata", fresh, "--username", "postgres", "--encoding", "UTF8", "--locale", "C.UTF-8"],
-    ...["--data-checksums", "--auth", "reject", "--no-instructions"],
+    "--pgdata",
+    fresh,
+    "--username",
+    "postgres",
+    "--encoding",
+    "UTF8",
+    "--locale",
+    "C.UTF-8",
+    "--data-checksums",
+    "--auth",
+    "reject",
+    "--no-instructions",
   ]);
   const single = async (database: string, statements: readonly string[]): Promise<void> => {
-    const argv = [join(binaries.directory, "postgres"), "--single", "-j", "-D", fresh, "-c", "exit_on_error=on", database];
+    const argv = [
+      join(binaries.directory, "postgres"),
+      "--single",
+      "-j",
+      "-D",
+      fresh,
+      "-c",
+      "exit_on_error=on",
+      database,
+    ];
     await run(argv, `${statements.join(";\n\n")};\n\n`);
   };
   await single("postgres", sqlOfServer);

@@ -14,7 +14,9 @@ export const clearOrphans = async (directory: string, uid: number): Promise<void
   if (!(await allEnd(orphans, 500))) {
     for (const orphan of orphans) signal(orphan, "SIGKILL");
     if (!(await allEnd(orphans, 5000))) {
-      throw new Error(`Processes of an earlier Postgres do not end: ${orphans.map(({ pid }) => pid).join(", ")}.`);
+      throw new Error(
+        `Processes of an earlier Postgres do not end: ${orphans.map(({ pid }) => pid).join(", ")}.`,
+      );
     }
   }
   await rm(join(directory, "postmaster.pid"), { force: true });
@@ -26,7 +28,8 @@ const findOrphans = async (directory: string, uid: number): Promise<readonly Pro
   for (const name of await readdir("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     try {
-      if ((await stat(`/proc/${name}`)).uid !== uid || (await readlink(`/proc/${name}/cwd`)) !== directory) continue;
+      if ((await stat(`/proc/${name}`)).uid !== uid || (await readlink(`/proc/${name}/cwd`)) !== directory)
+        continue;
     } catch {
       continue;
     }

@@ -37,11 +37,11 @@ export const planPostgres = async (places: Places, postgres: UserIds): Promise<P
   const binaries = await findPostgresBinaries(await readMajor(places.postgres));
   const argv = [
     join(binaries.directory, "postgres"),
-    ...["-D", places.postgres],
-    ...Object.entries({ ...settings, unix_socket_directories: places.postgresSocket }).flatMap(([name, value]) => [
-      "-c",
-      `${name}=${value}`,
-    ]),
+    "-D",
+    places.postgres,
+    ...Object.entries({ ...settings, unix_socket_directories: places.postgresSocket }).flatMap(
+      ([name, value]) => ["-c", `${name}=${value}`],
+    ),
   ];
   const environment = { ...plainEnvironment };
   return {
@@ -50,7 +50,9 @@ export const planPostgres = async (places: Places, postgres: UserIds): Promise<P
     user: postgres,
     sockets: [],
     environment,
-    label: createHash("sha256").update(JSON.stringify([argv, postgres])).digest("hex"),
+    label: createHash("sha256")
+      .update(JSON.stringify([argv, postgres]))
+      .digest("hex"),
     beforeStart: () => clearOrphans(places.postgres, postgres.uid),
     health: () => probe(join(places.postgresSocket, ".s.PGSQL.5432")),
     // Fast shutdown: sessions are ended, nothing is lost.

@@ -28,11 +28,14 @@ export const planControl = async (
       places,
       user: control,
       arguments: [
-        ...["--instance", settings.instance],
+        "--instance",
+        settings.instance,
         ...settings.listen.flatMap((_address, index) => ["--http-fd", String(4 + index)]),
-        ...["--address", publicAddress(settings)],
+        "--address",
+        publicAddress(settings),
         ...settings.allow_hosts.flatMap((host) => ["--allow-host", host]),
-        ...["--data", places.control],
+        "--data",
+        places.control,
       ],
       sockets: [
         { kind: "unix", path: launcherSocket, gid: 0, mode: 0o600 },

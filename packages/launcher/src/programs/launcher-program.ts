@@ -16,7 +16,8 @@ export const planLauncher = async (settings: InstanceSettings, places: Places): 
     // What it passes on to programs; see node-program.ts.
     environment: Object.fromEntries(
       Object.entries(process.env).filter(
-        (entry): entry is [string, string] => entry[1] !== undefined && entry[0].startsWith("HOLDFAST_CRASH_"),
+        (entry): entry is [string, string] =>
+          entry[1] !== undefined && entry[0].startsWith("HOLDFAST_CRASH_"),
       ),
     ),
     sources: ["packages", "policy"].map((directory) => join(directory)),

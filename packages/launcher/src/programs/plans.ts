@@ -11,7 +11,10 @@ import type { ProgramPlan } from "./plan.ts";
 import { planSupervisor } from "./supervisor.ts";
 
 /** The programs of an instance in the order in which they start; stopping goes the other way. */
-export const planPrograms = async (settings: InstanceSettings, clock: Clock): Promise<readonly ProgramPlan[]> => {
+export const planPrograms = async (
+  settings: InstanceSettings,
+  clock: Clock,
+): Promise<readonly ProgramPlan[]> => {
   const places = placesOf(settings.instance, settings.data);
   const control = await lookUpUser(userNames.control);
   const ours = settings.database === "private";
@@ -23,6 +26,8 @@ export const planPrograms = async (settings: InstanceSettings, clock: Clock): Pr
   ];
   const names = new Set(plans.map(({ name }) => name));
   return plans
-    .filter(({ name }) => name === "postgres" || existsSync(join(settings.source, "packages", name, "src/main.ts")))
+    .filter(
+      ({ name }) => name === "postgres" || existsSync(join(settings.source, "packages", name, "src/main.ts")),
+    )
     .map((plan) => ({ ...plan, after: plan.after.filter((name) => names.has(name)) }));
 };

@@ -10,7 +10,10 @@ export const digestSources = async (root: string, directories: readonly string[]
   const hash = createHash("sha256");
   for (const directory of [...directories].sort()) {
     for (const file of await listFiles(join(root, directory))) {
-      hash.update(`${file.slice(root.length)}\0`).update(await readFile(file)).update("\0");
+      hash
+        .update(`${file.slice(root.length)}\0`)
+        .update(await readFile(file))
+        .update("\0");
     }
   }
   hash.update(await readFile(join(root, "package-lock.json")));

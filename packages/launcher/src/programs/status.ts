@@ -20,7 +20,9 @@ export const readProgramStatus = async (
   const running = runningProgram(record);
   if (!running || !record) {
     const ended = record?.ended;
-    const how = ended ? `ended (${ended.signal === null ? `exit status ${ended.code}` : `signal ${ended.signal}`})` : "not running";
+    const how = ended
+      ? `ended (${ended.signal === null ? `exit status ${ended.code}` : `signal ${ended.signal}`})`
+      : "not running";
     return { name: plan.name, pid: null, keeper_pid: null, running: false, ready: false, detail: how };
   }
   const base = { name: plan.name, pid: running.pid, keeper_pid: record.keeper.pid, running: true };

@@ -55,7 +55,10 @@ export const watchProgram = async (options: {
     // The keeper notes how the program ended after it did.
     const record = await readRecord(path);
     while (record && isAlive(record.keeper)) await clock.sleep(20, signal);
-    logger.warn("ended", { pid: running.pid, how: (await readRecord(path))?.ended ?? "killed with its keeper" });
+    logger.warn("ended", {
+      pid: running.pid,
+      how: (await readRecord(path))?.ended ?? "killed with its keeper",
+    });
   };
 
   try {

@@ -1,0 +1,76 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { z } from "zod";
+import { command, publicAddress, type InstanceSettings } from "@holdfast/launcher";
+import { writeDurably } from "@holdfast/kit";
+
+const profileSchema = z.looseObject({
+  version: z.literal(1),
+  current: z.string(),
+  contexts: z.record(z.string(), z.looseObject({ url: z.string(), key_file: z.string() })),
+});
+
+/**
+ * Writes the address and the assistant's key where the CLI of the person who ran `up` finds them (with sudo: that user's home): a
+ * context named like the instance, the key in a file of its own, all 0600. Other contexts stay. The path of the key file.
+ */
+export const writeProfile = async (settings: InstanceSettings, key: string): Promise<string> => {
+  const person = await invokingUser();
+  return as(person, () => writeInto(join(person.configuration, "holdfast"), settings, key));
+};
+
+/** With the rights of that user alone: a home directory may hold links that root must not follow. */
+const as = async <T>(
+  person: { readonly uid: number; readonly gid: number },
+  work: () => Promise<T>,
+): Promise<T> => {
+  process.setegid?.(person.gid);
+  process.seteuid?.(person.uid);
+  try {
+    return await work();
+  } finally {
+    process.seteuid?.(0);
+    process.setegid?.(0);
+  }
+};
+
+const writeInto = async (directory: string, settings: InstanceSettings, key: string): Promise<string> => {
+  const keys = join(directory, "keys");
+  await mkdir(keys, { recursive: true, mode: 0o700 });
+  const write = async (path: string, content: string): Promise<void> => {
+    if ((await readFile(path, "utf8").catch(() => "")) !== content) await writeDurably(path, content);
+  };
+  const keyFile = join(keys, `${settings.instance}.key`);
+  await write(keyFile, `${key}\n`);
+  const path = join(directory, "config.json");
+  const before = await readFile(path, "utf8").catch(() => undefined);
+  const profile: unknown =
+    before === undefined ? { version: 1, current: settings.instance, contexts: {} } : JSON.parse(before);
+  const { contexts, ...rest } = profileSchema.parse(profile);
+  const context = {
+    ...contexts[settings.instance],
+    url: publicAddress(settings),
+    key_file: `keys/${settings.instance}.key`,
+  };
+  await write(
+    path,
+    `${JSON.stringify({ ...rest, contexts: { ...contexts, [settings.instance]: context } }, null, 2)}\n`,
+  );
+  return keyFile;
+};
+
+const invokingUser = async (): Promise<{
+  readonly uid: number;
+  readonly gid: number;
+  readonly configuration: string;
+}> => {
+  const { SUDO_UID, SUDO_GID, XDG_CONFIG_HOME } = process.env;
+  if (!SUDO_UID || !SUDO_GID)
+    return { uid: 0, gid: 0, configuration: XDG_CONFIG_HOME || join(homedir(), ".config") };
+  const home = (await command(["getent", "passwd", SUDO_UID])).split(":")[5] ?? "";
+  if (!home.startsWith("/"))
+    throw new Error(`The user ${SUDO_UID} has no home directory to write a profile into.`);
+  return { uid: Number(SUDO_UID), gid: Number(SUDO_GID), configuration: join(home, ".config") };
+};

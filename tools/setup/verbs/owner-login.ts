@@ -1,0 +1,30 @@
+import process from "node:process";
+import { controlLauncherMethods, socketPath } from "@holdfast/contract";
+import { publicAddress } from "@holdfast/launcher";
+import { createRpcClient, systemClock } from "@holdfast/kit";
+import type { HostArguments } from "../arguments.ts";
+import { findInstance } from "../find-instance.ts";
+
+/** `holdfast owner login`: mints an owner's one-time login. Shown on a terminal only: a file or pipe could be read by an assistant later. */
+export const ownerLogin = async (options: HostArguments): Promise<number> => {
+  const settings = await findInstance(options);
+  if (!settings) return 1;
+  if (!process.stdout.isTTY) {
+    process.stderr.write(
+      "The one-time login is shown on a terminal only. Run `holdfast owner login` in one.\n",
+    );
+    return 1;
+  }
+  const client = createRpcClient({
+    path: socketPath(settings.instance, "control", "launcher"),
+    methods: controlLauncherMethods,
+    clock: systemClock,
+  });
+  const { code, expires_at_ms } = await client.call("owner.login_code", {});
+  client.close();
+  const minutes = Math.round((expires_at_ms - systemClock.now()) / 60_000);
+  process.stdout.write(
+    `One-time login, good for ${minutes} minutes and one use:\n\n  ${code}\n\nUse it at ${publicAddress(settings)} with \`holdfast login\`.\n`,
+  );
+  return 0;
+};
