@@ -1,9 +1,108 @@
-//! PID 1 of a cell.
+//! PID 1 of a cell: reaps, runs processes and services, serves files, forwards ingress. One thread runs the loop; a few
+//! more, started at boot, do file work that may block.
 
+mod agent;
+mod base64;
+mod blocking;
+mod boot;
+mod cgroup;
+mod clock;
+mod conn;
+mod fault;
+mod files;
+mod frames;
+mod ingress;
+mod limits;
+mod methods;
+mod options;
+mod output;
+mod params;
+mod ports;
+mod process;
+mod reaper;
+mod serve;
+mod service;
+mod sys;
+mod system;
+
+use agent::Agent;
+use options::Options;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    eprintln!("holdfast-agent cell: {} arguments", args.len());
-    ExitCode::from(64)
+    let options = match options::parse(args) {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("holdfast-agent cell: {message}");
+            return ExitCode::from(64);
+        }
+    };
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("holdfast-agent cell: could not start: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> io::Result<()> {
+    boot::secure(options.control.is_some())?;
+    let signals = boot::block_signals()?;
+    let descriptors = boot::raise_descriptors();
+    boot::write_identity(options);
+    boot::raise_loopback();
+    let groups = cgroup::Groups::open(&options.cgroup)?;
+    let pool = blocking::Pool::start()?;
+    let (processes, services) = open_state(options)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let agent = Rc::new(Agent {
+        boot: random_hex()?,
+        started_at_ms: clock::now_ms(),
+        pool,
+        groups,
+        reaper: reaper::Reaper::default(),
+        spawner: process::spawn::Spawner::new(descriptors),
+        scratch: process::capture::scratch(),
+        processes: process::Table::open(processes)?,
+        services: service::Services::new(services),
+        closing: Cell::new(false),
+        watch_calls: Cell::new(0),
+        starting: RefCell::default(),
+    });
+    let local = tokio::task::LocalSet::new();
+    local.block_on(&runtime, async {
+        serve::start(&agent, options)?;
+        agent.reaper.run(signals).await?;
+        service::shutdown(&agent, service::SHUTDOWN_GRACE).await;
+        Ok(())
+    })
+}
+
+/// The directories for records of processes and logs of services; only the cell's root may enter them.
+fn open_state(options: &Options) -> io::Result<(OwnedFd, OwnedFd)> {
+    let path = options.state.clone().unwrap_or_else(|| "/var/lib/holdfast".into());
+    std::fs::create_dir_all(&path)?;
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+    let state = sys::open_plain(libc::AT_FDCWD, &sys::text(&path.to_string_lossy())?, flags, 0)?;
+    sys::chmod_fd(state.as_raw_fd(), 0o700)?;
+    let child = |name: &std::ffi::CStr| {
+        match sys::mkdir_at(state.as_raw_fd(), name, 0o700) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        sys::open_child(state.as_raw_fd(), name, flags, 0)
+    };
+    Ok((child(c"processes")?, child(c"services")?))
+}
+
+fn random_hex() -> io::Result<String> {
+    let mut bytes = [0u8; 16];
+    sys::random(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

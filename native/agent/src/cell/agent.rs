@@ -1,0 +1,51 @@
+use super::blocking::Pool;
+use super::cgroup::Groups;
+use super::fault::{Code, Fault};
+use super::process::capture::Scratch;
+use super::process::spawn::Spawner;
+use super::process::Table;
+use super::reaper::Reaper;
+use super::service::Services;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+
+/// All that calls share. It lives on the one thread of the loop.
+pub struct Agent {
+    /// New for each start of the cell.
+    pub boot: String,
+    pub started_at_ms: u64,
+    pub pool: Pool,
+    pub groups: Groups,
+    pub reaper: Reaper,
+    pub spawner: Spawner,
+    pub scratch: Scratch,
+    pub processes: Table,
+    pub services: Services,
+    /// Set by `services.shutdown`: nothing new starts.
+    pub closing: Cell<bool>,
+    pub watch_calls: Cell<usize>,
+    pub starting: RefCell<HashSet<String>>,
+}
+
+/// Held while a process of this id is being started.
+pub struct Starting<'a> {
+    agent: &'a Agent,
+    id: String,
+}
+
+impl Agent {
+    /// The same id twice at once must not start two processes.
+    pub fn claim_start(&self, id: &str) -> Result<Starting<'_>, Fault> {
+        if !self.starting.borrow_mut().insert(id.to_owned()) {
+            let message = "A process of this id is being started by another call. Ask again in a moment.";
+            return Err(Fault::new(Code::AlreadyExists, message));
+        }
+        Ok(Starting { agent: self, id: id.to_owned() })
+    }
+}
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        self.agent.starting.borrow_mut().remove(&self.id);
+    }
+}
