@@ -1,1 +1,3 @@
-export {};
+export { App } from "./app.ts";
+export { createProgram } from "./program.ts";
+export { Console } from "./terminal/console.ts";

@@ -1,0 +1,95 @@
+import { HoldfastApiError, HoldfastConnectionError } from "@holdfast/sdk";
+
+/** A failure of the CLI's own: what happened, why, and what to do next. */
+export class CliError extends Error {
+  readonly cause_: string;
+  readonly next: string;
+  readonly exitCode: number;
+
+  constructor(title: string, cause: string, next: string, exitCode = 1) {
+    super(title);
+    this.name = "CliError";
+    this.cause_ = cause;
+    this.next = next;
+    this.exitCode = exitCode;
+  }
+}
+
+/** Ends the command with this code and says nothing more: the code is the answer (`exec`). */
+export class ExitWith extends Error {
+  readonly exitCode: number;
+
+  constructor(exitCode: number) {
+    super(`exit ${exitCode}`);
+    this.exitCode = exitCode;
+  }
+}
+
+/** `holdfast exec` passes the command's own code on; its own failures are these, as other runners have it. */
+export const exitCodes = {
+  failed: 1,
+  usage: 2,
+  notAllowed: 3,
+  unreachable: 4,
+  execFailed: 125,
+  interrupted: 130,
+} as const;
+
+export interface Explained {
+  readonly title: string;
+  readonly cause: string;
+  readonly next: string;
+  readonly code: string;
+  readonly exitCode: number;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** What to tell a person about any failure. */
+export const explain = (error: unknown): Explained => {
+  if (error instanceof CliError) {
+    return {
+      title: error.message,
+      cause: error.cause_,
+      next: error.next,
+      code: "cli",
+      exitCode: error.exitCode,
+      details: {},
+    };
+  }
+  if (error instanceof HoldfastApiError) {
+    return {
+      title: error.title,
+      cause: error.message,
+      next: error.remedy,
+      code: error.serverCode,
+      exitCode: refusals.has(error.code) ? exitCodes.notAllowed : exitCodes.failed,
+      details: error.details,
+    };
+  }
+  if (error instanceof HoldfastConnectionError) {
+    return {
+      title: "Holdfast did not answer",
+      cause: error.message,
+      next: "Start it with `holdfast up`, or choose another one with `--context` or `--url`.",
+      code: "unreachable",
+      exitCode: exitCodes.unreachable,
+      details: {},
+    };
+  }
+  return {
+    title: "Something went wrong in the command itself",
+    cause: error instanceof Error ? error.message : String(error),
+    next: "Try again; if it stays, report it with what you typed.",
+    code: "cli_internal",
+    exitCode: exitCodes.failed,
+    details: {},
+  };
+};
+
+const refusals: ReadonlySet<string> = new Set([
+  "unauthenticated",
+  "forbidden",
+  "confirmation_required",
+  "ceiling_reached",
+  "origin_refused",
+]);

@@ -1,0 +1,64 @@
+import { CliError, exitCodes } from "../errors.ts";
+
+const durations: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+const sizes: Readonly<Record<string, number>> = {
+  "": 1,
+  B: 1,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+  K: 1024,
+  M: 1024 ** 2,
+  G: 1024 ** 3,
+};
+
+/** `500ms`, `30s`, `5m`, `2h`, `7d` in milliseconds. A number alone is refused: nobody remembers which unit it would be. */
+export const parseDuration = (text: string, flag: string): number => {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text);
+  const unit = durations[match?.[2] ?? ""];
+  if (!match || unit === undefined)
+    throw wrong(flag, text, "a time with its unit, for example 500ms, 30s, 5m, 2h, 7d");
+  return Math.round(Number(match[1]) * unit);
+};
+
+/** `4096`, `64KiB`, `10MiB`, `1GiB` in bytes. */
+export const parseSize = (text: string, flag: string): number => {
+  const match = /^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$/.exec(text);
+  const unit = match ? sizes[match[2] ?? ""] : undefined;
+  if (!match || unit === undefined) throw wrong(flag, text, "a size, for example 4096, 64KiB, 10MiB");
+  return Math.round(Number(match[1]) * unit);
+};
+
+export const parseInteger = (text: string, flag: string): number => {
+  if (!/^-?\d+$/.test(text)) throw wrong(flag, text, "a whole number");
+  return Number(text);
+};
+
+export const formatBytes = (count: number): string => {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const power = count < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(count) / 10));
+  return `${power === 0 ? count : (count / 1024 ** power).toFixed(1)} ${units[power] ?? ""}`;
+};
+
+/** `3 min ago`, from the time now in Unix milliseconds. */
+export const formatAge = (time: string, now: number): string => {
+  const seconds = Math.max(0, Math.round((now - Date.parse(time)) / 1000));
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 48 * 3600) return `${Math.round(seconds / 3600)} h ago`;
+  return `${Math.round(seconds / 86_400)} days ago`;
+};
+
+export const wrong = (flag: string, text: string, wanted: string): CliError =>
+  new CliError(
+    `${flag} is not usable`,
+    `\`${text}\` is not ${wanted}.`,
+    "See the same command with --help.",
+    exitCodes.usage,
+  );

@@ -1,0 +1,57 @@
+import { CommanderError } from "commander";
+import packageJson from "../package.json" with { type: "json" };
+import { App } from "./app.ts";
+import { exitCodes, ExitWith, explain } from "./errors.ts";
+import { createProgram } from "./program.ts";
+import { Console } from "./terminal/console.ts";
+
+/** Runs the command line and returns its exit code. */
+export const main = async (argv: readonly string[]): Promise<number> => {
+  const console = new Console(process, process.env);
+  const app = new App(console, process.env, Date.now);
+  const program = createProgram(app, packageJson.version);
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+    return 0;
+  } catch (error) {
+    if (error instanceof ExitWith) return error.exitCode;
+    if (error instanceof CommanderError) return usage(console, error, argv);
+    return failure(app, argv, error);
+  }
+};
+
+/** Help and version come here too: they are no errors. */
+const usage = (console: Console, error: CommanderError, argv: readonly string[]): number => {
+  if (error.exitCode === 0) return 0;
+  if (error.code === "commander.help") return exitCodes.usage;
+  const message = error.message.replace(/^error: /, "").replace(/\n\(Did you mean/, " (Did you mean");
+  const next =
+    error.code === "commander.unknownOption" && argv.some((word) => word === "exec" || word === "terminal")
+      ? "Put -- before the command: holdfast exec box -- ls -la"
+      : "See the same command with --help.";
+  console.fail([`${message[0]?.toUpperCase() ?? ""}${message.slice(1)}`, next]);
+  return exitCodes.usage;
+};
+
+const failure = (app: App, argv: readonly string[], error: unknown): number => {
+  const told = explain(error);
+  app.console.clearProgress();
+  if (app.json || argv.includes("--json")) {
+    const { exitCode: _exitCode, ...body } = told;
+    process.stderr.write(`${JSON.stringify({ error: body })}\n`);
+  } else {
+    const details =
+      Object.keys(told.details).length > 0 ? [`  Details: ${JSON.stringify(told.details)}`] : [];
+    app.console.fail([`${told.title}.`, `  ${told.cause}`, ...details, `  Next: ${told.next}`]);
+  }
+  return told.exitCode;
+};
+
+// A reader that has seen enough (`| head`) ends the command quietly.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
+process.exitCode = await main(process.argv.slice(2));
+// A pending read of standard input must not keep a finished command alive.
+process.stdin.destroy();

@@ -1,0 +1,80 @@
+import { createClient, type HoldfastClient } from "@holdfast/sdk";
+import type { App } from "../app.ts";
+import { oneLine } from "../config/contexts.ts";
+import { readPrivateFile } from "../config/private-file.ts";
+import { CliError, exitCodes, explain } from "../errors.ts";
+import { signInSecret } from "./key.ts";
+
+/**
+ * Signs in, runs, and signs out. The session lives in this process only: nothing on disk would make anybody an owner who cannot say the
+ * passphrase, not even a program that runs as the same user.
+ */
+export const asOwner = async <T>(app: App, run: (client: HoldfastClient) => Promise<T>): Promise<T> => {
+  const { context } = await app.context();
+  const name = app.ownerName ?? context.owner;
+  if (name === undefined) {
+    throw new CliError(
+      "This needs an owner",
+      "This context names none.",
+      "Sign in once with `holdfast owners login <name>`, or enrol with `holdfast owners enrol`.",
+      exitCodes.usage,
+    );
+  }
+  const secret = await signInSecret(await readPassphrase(app, `Passphrase of ${name}:`));
+  const publicClient = await app.publicClient();
+  const { token } = await publicClient.sessions.create({ name, passphrase: secret });
+  const client = createClient({ baseUrl: publicClient.baseUrl, token });
+  try {
+    return await confirming(client, secret, run);
+  } finally {
+    // It would end by itself; that it may fail here must not hide the result.
+    await client.sessions.delete().catch(() => {});
+  }
+};
+
+/** A fresh session is confirmed; if the server thinks otherwise, say the passphrase once more and repeat. */
+const confirming = async <T>(
+  client: HoldfastClient,
+  secret: string,
+  run: (client: HoldfastClient) => Promise<T>,
+): Promise<T> => {
+  try {
+    return await run(client);
+  } catch (error) {
+    if (explain(error).code !== "confirmation_required") throw error;
+    await client.sessions.confirm({ passphrase: secret });
+    return run(client);
+  }
+};
+
+/** From a private file, from standard input (`-`), or asked for without showing it. */
+export const readPassphrase = async (app: App, question: string): Promise<string> => {
+  const file = app.options.passphraseFile;
+  if (file === "-") return firstLine(await app.readAllStdin());
+  if (file !== undefined) {
+    const text = await readPrivateFile(file);
+    if (text === undefined)
+      throw new CliError(
+        "There is no passphrase",
+        `${file} does not exist.`,
+        "Check --passphrase-file.",
+        exitCodes.usage,
+      );
+    return firstLine(text);
+  }
+  return app.console.askHidden(
+    question,
+    "Give --passphrase-file <file>, or --passphrase-file - for standard input.",
+  );
+};
+
+export const readCode = async (app: App, file: string | undefined): Promise<string> => {
+  if (file === "-") return firstLine(await app.readAllStdin());
+  if (file !== undefined) return oneLine((await readPrivateFile(file)) ?? "", file);
+  return app.console.askHidden(
+    "One-time code:",
+    "Give --code-file <file>, or --code-file - for standard input.",
+  );
+};
+
+const firstLine = (text: string): string => text.split(/\r?\n/)[0] ?? "";

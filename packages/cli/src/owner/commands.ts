@@ -1,0 +1,112 @@
+import type { Command } from "commander";
+import type { App } from "../app.ts";
+import { CliError, exitCodes } from "../errors.ts";
+import { print } from "../present/index.ts";
+import { asOwner, readCode, readPassphrase } from "./as-owner.ts";
+import { createOwnerKey, signInSecret } from "./key.ts";
+
+/** The owner verbs that need more than one call: signing in and enrolling. */
+export const addOwnerVerbs = (owners: Command, app: App): void => {
+  owners
+    .command("enrol")
+    .summary("Become an owner with a one-time code")
+    .description(
+      "Redeems a one-time code (printed by 'holdfast up' and 'holdfast owner login' on the host, or made by another owner with 'owners invite'), sets your passphrase and makes your owner key. The key leaves this machine only sealed under the passphrase.",
+    )
+    .option("--code-file <file>", "File with the code; - for standard input. Without it you are asked")
+    .action(async (values: { codeFile?: string }) => {
+      const client = await app.publicClient();
+      const code = await readCode(app, values.codeFile);
+      const passphrase = await newPassphrase(app);
+      const key = await createOwnerKey(passphrase);
+      const { session } = await client.sessions.enrol({
+        code,
+        passphrase: await signInSecret(passphrase),
+        public_key: key.publicKey,
+        sealed_key: key.sealedKey,
+      });
+      await remember(app, session.owner.name);
+      await print(
+        app,
+        "owner.list",
+        app.json ? session.owner : { owners: [session.owner], next_cursor: null },
+      );
+      app.console.say(
+        "Keep the passphrase safe: nobody can reset it, and nothing on this machine stands in for it.",
+      );
+      app.console.hint("Next: holdfast keys create <assistant>");
+    });
+
+  owners
+    .command("login")
+    .summary("Check the passphrase and remember the owner's name")
+    .description(
+      "Checks the passphrase and remembers in this context who you are. No session is kept: every owner verb asks for the passphrase, so that no program of yours can act as you.",
+    )
+    .argument("<name>", "The owner's name")
+    .action(async (name: string) => {
+      app.ownerName = name;
+      await asOwner(app, async (client) => {
+        await remember(app, name);
+        await print(app, "session.get", await client.sessions.get());
+      });
+    });
+
+  owners
+    .command("confirm")
+    .summary("Check that you know the passphrase")
+    .description("Signs in and confirms. The verbs that need a confirmed session do this by themselves.")
+    .action(async () => {
+      await asOwner(app, async (client) => print(app, "session.get", await client.sessions.get()));
+    });
+
+  owners
+    .command("session")
+    .summary("Show who you are as an owner")
+    .action(async () => {
+      await asOwner(app, async (client) => print(app, "session.get", await client.sessions.get()));
+    });
+
+  owners
+    .command("logout")
+    .summary("Forget the owner's name in this context")
+    .action(async () => {
+      const { name } = await app.context();
+      await app.store.change((config) => {
+        const { owner: _owner, ...context } = config.contexts[name] ?? { url: "" };
+        return { ...config, contexts: { ...config.contexts, [name]: context } };
+      });
+      app.console.say("Forgotten. No session was kept.");
+    });
+};
+
+const remember = async (app: App, owner: string): Promise<void> => {
+  const { name, context } = await app.context();
+  await app.store.change((config) => ({
+    ...config,
+    current: Object.keys(config.contexts).length === 0 ? name : config.current,
+    contexts: { ...config.contexts, [name]: { ...context, owner } },
+  }));
+};
+
+const newPassphrase = async (app: App): Promise<string> => {
+  const passphrase = await readPassphrase(app, "New passphrase (at least 12 characters):");
+  if ([...passphrase].length < 12) {
+    throw new CliError(
+      "The passphrase is too short",
+      "It has fewer than 12 characters.",
+      "A few words that come to no other mind.",
+      exitCodes.usage,
+    );
+  }
+  if (app.options.passphraseFile !== undefined) return passphrase;
+  const again = await readPassphrase(app, "The same again:");
+  if (again !== passphrase)
+    throw new CliError(
+      "The passphrases differ",
+      "You typed two different ones.",
+      "Start again.",
+      exitCodes.usage,
+    );
+  return passphrase;
+};

@@ -1,0 +1,151 @@
+import { formatAge, formatBytes } from "../lib/units.ts";
+import type { Column } from "./table.ts";
+
+type Row = Readonly<Record<string, unknown>>;
+
+const text = (key: string): Column<Row> => ({ head: heading(key), cell: (row) => show(row[key]) });
+const age = (key: string, head: string): Column<Row> => ({
+  head,
+  cell: (row, now) => (typeof row[key] === "string" ? formatAge(row[key], now) : "-"),
+});
+const size = (key: string, head: string): Column<Row> => ({
+  head,
+  cell: (row) => (typeof row[key] === "number" ? formatBytes(row[key]) : "-"),
+});
+const heading = (key: string): string => key.replaceAll("_", " ").toUpperCase();
+
+/** Lists: the field that holds the rows, and what a person wants to see of each. */
+export const lists: Readonly<
+  Record<string, { readonly rows: string; readonly columns: readonly Column<Row>[]; readonly empty: string }>
+> = {
+  "computer.list": {
+    rows: "computers",
+    columns: [
+      text("name"),
+      text("state"),
+      text("size"),
+      text("id"),
+      age("created_at", "CREATED"),
+      text("description"),
+    ],
+    empty: "No computers. Make one: holdfast computers create <name>",
+  },
+  "process.list": {
+    rows: "processes",
+    columns: [
+      text("id"),
+      text("state"),
+      { head: "EXIT", cell: (row) => show(row["exit_code"]) },
+      age("started_at", "STARTED"),
+      text("command"),
+    ],
+    empty: "No processes.",
+  },
+  "service.list": {
+    rows: "services",
+    columns: [
+      text("name"),
+      text("state"),
+      text("port"),
+      text("restarts"),
+      text("id"),
+      {
+        head: "COMMAND",
+        cell: (row) => (typeof row["command"] === "string" ? row["command"] : words(row["argv"])),
+      },
+    ],
+    empty: "No services. Declare one: holdfast services create <computer> <name> -- <command>",
+  },
+  "file.list": {
+    rows: "entries",
+    columns: [
+      text("mode"),
+      { head: "OWNER", cell: (row) => `${show(row["uid"])}:${show(row["gid"])}` },
+      size("size_bytes", "SIZE"),
+      age("modified_at", "MODIFIED"),
+      text("kind"),
+      {
+        head: "PATH",
+        cell: (row) =>
+          `${show(row["path"])}${typeof row["target"] === "string" ? ` -> ${row["target"]}` : ""}`,
+      },
+    ],
+    empty: "The directory is empty.",
+  },
+  "port.list": {
+    rows: "ports",
+    columns: [text("port"), text("protocol"), text("address"), text("process_id")],
+    empty: "Nothing listens.",
+  },
+  "record.list": {
+    rows: "records",
+    columns: [
+      age("started_at", "WHEN"),
+      text("operation"),
+      text("outcome"),
+      text("error"),
+      text("target"),
+      text("principal"),
+      text("duration_ms"),
+    ],
+    empty: "Nothing is recorded yet.",
+  },
+  "key.list": {
+    rows: "keys",
+    columns: [
+      text("name"),
+      text("state"),
+      text("id"),
+      age("created_at", "CREATED"),
+      age("last_used_at", "LAST USED"),
+      { head: "CEILINGS", cell: (row) => pairs(row["ceilings"]) },
+    ],
+    empty: "No keys. Make one: holdfast keys create <assistant>",
+  },
+  "owner.list": {
+    rows: "owners",
+    columns: [
+      text("name"),
+      text("state"),
+      text("id"),
+      age("last_seen_at", "LAST SEEN"),
+      text("key_fingerprint"),
+    ],
+    empty: "No owners.",
+  },
+};
+
+/** One thing: every field by its name, for people. Sizes and times are told in words beside the exact value in `--json`. */
+export const entriesOf = (value: Row, now: number): readonly (readonly [string, string])[] =>
+  Object.entries(value)
+    .filter(
+      ([, field]) => field !== null && field !== "" && !(isRecord(field) && Object.keys(field).length === 0),
+    )
+    .map(([key, field]) => [key.replaceAll("_", " "), entry(key, field, now)] as const);
+
+const entry = (key: string, field: unknown, now: number): string => {
+  if (key.endsWith("_bytes") && typeof field === "number") return formatBytes(field);
+  if (key.endsWith("_ms") && typeof field === "number") return `${field / 1000} s`;
+  if ((key.endsWith("_at") || key.endsWith("_since")) && typeof field === "string")
+    return `${field} (${formatAge(field, now)})`;
+  return show(field);
+};
+
+const show = (value: unknown): string => {
+  if (value === null || value === undefined) return "-";
+  if (typeof value === "string") return value;
+  if (Array.isArray(value) && value.every((item) => typeof item === "string")) return words(value);
+  if (isRecord(value)) return pairs(value);
+  return JSON.stringify(value);
+};
+
+const pairs = (value: unknown): string =>
+  isRecord(value)
+    ? Object.entries(value)
+        .map(([key, item]) => `${key}=${show(item)}`)
+        .join(" ")
+    : "-";
+
+const words = (value: unknown): string => (Array.isArray(value) ? value.join(" ") : "-");
+const isRecord = (value: unknown): value is Row =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

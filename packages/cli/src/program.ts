@@ -1,0 +1,119 @@
+import { type OperationName, operations } from "@holdfast/contract";
+import { Command, Option } from "commander";
+import type { App } from "./app.ts";
+import { addContexts } from "./commands/contexts.ts";
+import { execOverride } from "./commands/exec.ts";
+import { fileOverrides } from "./commands/files.ts";
+import { addLogs, followOverrides } from "./commands/follow.ts";
+import { addOperation, type Override } from "./commands/from-operation.ts";
+import { addHostVerbs } from "./commands/host.ts";
+import { addTerminal, attachOverride } from "./commands/terminal.ts";
+import { addTransfers } from "./files/transfers.ts";
+import { addMcp } from "./mcp/command.ts";
+import { addOwnerVerbs } from "./owner/commands.ts";
+import { keyOverrides } from "./owner/keys.ts";
+
+const nouns: Readonly<Record<string, string>> = {
+  computers: "Create and look after computers",
+  processes: "Run commands and read what they say",
+  services: "Keep something running for good",
+  files: "Read, write and move files",
+  ports: "See what listens",
+  records: "See what was done",
+  events: "Follow what happens",
+  principal: "See who you are",
+  keys: "Give assistants their keys (owners)",
+  owners: "Sign in, invite and remove owners",
+};
+
+const overrides: { readonly [N in OperationName]?: Override } = {
+  ...fileOverrides,
+  ...followOverrides,
+  ...keyOverrides,
+  "process.exec": execOverride,
+  "process.attach": attachOverride,
+};
+
+/** Verbs with a hand of their own, built elsewhere. */
+const handMade: ReadonlySet<OperationName> = new Set([
+  "file.upload",
+  "file.download",
+  "archive.import",
+  "archive.export",
+  "service.logs",
+  "session.enrol",
+  "session.create",
+  "session.get",
+  "session.confirm",
+  "session.delete",
+] as const);
+
+/** The whole command line: a noun for each noun of the operations table, and a few verbs of their own on top. */
+export const createProgram = (app: App, version: string): Command => {
+  const program = new Command("holdfast")
+    .description("Durable computers for assistants, and the controls for the human who owns them")
+    .version(version, "--version", "Print the version")
+    .exitOverride()
+    .showSuggestionAfterError(true)
+    .helpOption("-h, --help", "Print help")
+    .helpCommand("help [command]", "Print the help of a command")
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .configureOutput({ outputError: () => {} })
+    .addHelpText("before", examples);
+  addGlobalOptions(program);
+  program.hook("preAction", (_root, command) => app.use(command.optsWithGlobals()));
+
+  program.commandsGroup("Everyday:");
+  addOperation(
+    program,
+    app,
+    { ...operations["process.exec"], command: { noun: "", verb: "exec", arguments: ["computer"] } },
+    execOverride,
+  );
+  addTerminal(program, app);
+  addLogs(program, app);
+  program.commandsGroup("All there is, by noun:");
+  for (const [name, summary] of Object.entries(nouns)) addNoun(program, app, name, summary);
+  program.commandsGroup("Assistants and places:");
+  addMcp(program, app);
+  addContexts(program, app);
+  program.commandsGroup("On the host, as root:");
+  addHostVerbs(program);
+  return program;
+};
+
+const addNoun = (program: Command, app: App, name: string, summary: string): void => {
+  const noun = program.command(name).summary(summary).description(summary);
+  for (const operation of Object.values(operations)) {
+    if (operation.command.noun !== name || handMade.has(operation.name)) continue;
+    addOperation(noun, app, operation, overrides[operation.name]);
+  }
+  if (name === "files") addTransfers(noun, app);
+  if (name === "services") addLogs(noun, app);
+  if (name === "owners") addOwnerVerbs(noun, app);
+};
+
+const addGlobalOptions = (program: Command): void => {
+  program
+    .addOption(new Option("--json", "Print JSON"))
+    .addOption(new Option("--no-input", "Never ask; fail instead"))
+    .addOption(new Option("-q, --quiet", "Print no words, only data and failures"))
+    .addOption(new Option("--context <name>", "Which Holdfast (default: the one in use; see 'contexts')"))
+    .addOption(new Option("--url <address>", "Address of a Holdfast, instead of the context's"))
+    .addOption(
+      new Option("--key-file <file>", "File with the key, instead of the context's; - for standard input"),
+    )
+    .addOption(new Option("--owner <name>", "Who signs in, for owner verbs"))
+    .addOption(
+      new Option("--passphrase-file <file>", "File with the owner's passphrase; - for standard input"),
+    );
+};
+
+const examples = `Examples:
+  holdfast computers create box              make a computer
+  holdfast exec box -- uname -a              run a command on it
+  holdfast terminal box                      open a shell
+  holdfast files upload box ./site /work/site
+  holdfast services create box web --port 8080 --command 'npx serve -l 8080 /work/site'
+  holdfast mcp config --client claude-code   connect an assistant
+`;
