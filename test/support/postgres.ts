@@ -116,7 +116,13 @@ export const startCluster = async (): Promise<Cluster> => {
 
   let child: ReturnType<typeof spawn> | undefined;
   const start = async (): Promise<void> => {
-    const options = ["listen_addresses=", `unix_socket_directories=${directory}`, "max_connections=200", "log_min_messages=warning", "log_checkpoints=off"];
+    const options = [
+      "listen_addresses=",
+      `unix_socket_directories=${directory}`,
+      "max_connections=200",
+      "log_min_messages=fatal",
+      "log_checkpoints=off",
+    ];
     child = spawn(
       command,
       [

@@ -84,14 +84,12 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
         const refused = { ...recordOf(request, progress, null), outcome: "refused" as const };
         parts.records.refuse({ ...refused, error: failure.code, durationMs: since(progress) });
       }
-      const retryAfterMs =
-        failure.code === "rate_limited" && progress.rate ? progress.rate.resetMs : retryAfter(failure);
       return {
         ok: false,
         operationId: progress.operationId,
         rate: progress.rate,
         error: failure,
-        retryAfterMs,
+        retryAfterMs: retryAfter(failure, progress.rate),
       };
     }
   };
@@ -268,10 +266,12 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
 
 const emptyDigest = Buffer.alloc(0);
 
-const retryAfter = (failure: HoldfastError): number | null => {
+/** A limit that knows better says so in its details; the request rate knows when there is room again. */
+const retryAfter = (failure: HoldfastError, rate: RateState | null): number | null => {
   const asked = failure.details["retry_after_ms"];
   if (typeof asked === "number") return asked;
-  return failure.definition.status === 503 ? 1000 : null;
+  if (failure.code === "rate_limited" && rate) return rate.resetMs;
+  return failure.definition.status === 503 || failure.definition.status === 429 ? 1000 : null;
 };
 
 /** Whoever calls a public operation. */

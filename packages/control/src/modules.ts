@@ -27,7 +27,10 @@ export interface Shared {
 }
 
 /** The parts of control. Their handlers together are the table that dispatch serves; two may not claim one operation. */
-export const createModules = (shared: Shared): readonly Module[] => [
+export const createModules = (shared: Shared): readonly Module[] => [...coreModules(shared)];
+
+/** What stands without any computer: who there is, and what was done. */
+export const coreModules = (shared: Shared): readonly Module[] => [
   createPrincipalsModule({ ...shared, db: shared.store.db, passphrases: createPassphrases() }),
   { handlers: recordHandlers({ db: shared.store.db, feed: shared.feed }) },
 ];
