@@ -1,1 +1,1 @@
-export {};
+export { agentPath } from "./cells/oci-config.ts";

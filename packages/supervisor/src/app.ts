@@ -1,0 +1,137 @@
+import { readFile } from "node:fs/promises";
+import { availableParallelism, hostname } from "node:os";
+import { limits, type LayerView } from "@holdfast/contract";
+import { createCrashPoint, createIds, type Clock, type Logger } from "@holdfast/kit";
+import { createAdmission, readHostMemory } from "./cells/admission.ts";
+import { createBundles } from "./cells/bundle.ts";
+import { createEvents } from "./cells/events.ts";
+import { createHelper } from "./cells/helper.ts";
+import { openCells } from "./cells/index.ts";
+import { readPolicy } from "./cells/policy.ts";
+import { createRecords } from "./cells/records.ts";
+import { openCgroups } from "./cgroups/index.ts";
+import type { Serving } from "./handlers.ts";
+import { createImages } from "./images/index.ts";
+import { cgroupsLayer } from "./layers/cgroups.ts";
+import { proveLayers, type Layer } from "./layers/index.ts";
+import { networkLayer } from "./layers/network.ts";
+import { poolLayer } from "./layers/pool.ts";
+import { rootLayer } from "./layers/root.ts";
+import { runtimeLayer } from "./layers/runtime.ts";
+import type { Config } from "./lib/config.ts";
+import { makeDirectory } from "./lib/files.ts";
+import { placesOf } from "./lib/places.ts";
+import { createProgramRunner } from "./lib/run-program.ts";
+import { createNetwork } from "./network/index.ts";
+import { createBtrfs } from "./volumes/btrfs.ts";
+import { openVolumes } from "./volumes/index.ts";
+
+/** The id that trials of layers use where a computer's would stand. */
+const trialId = "cmp_00000000000000000000";
+
+export interface App {
+  /** Tries each layer on the host. Leaves the namespace and the cgroups of the instance, nothing else. */
+  prove(): Promise<LayerView[]>;
+  /** Adopts what runs and serves. Only with every layer proven. */
+  open(layers: readonly LayerView[]): Promise<Serving>;
+  /** Takes away what the supervisor made on the host outside the pool, once no cell is left. */
+  dispose(): Promise<void>;
+}
+
+/** Puts the supervisor together. Reads the policy, so it throws before anything was touched when that cannot be used. */
+export const createApp = async (options: {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}): Promise<App> => {
+  const { config, clock, logger } = options;
+  const places = placesOf(config);
+  const policy = await readPolicy(config.policy);
+  const runner = createProgramRunner();
+  const btrfs = createBtrfs(runner);
+  const images = createImages({ places, btrfs });
+  // The last range is the trials'.
+  const slots = config.slots - 1;
+  const firstIdOf = (slot: number): number => config.uidBase + slot * config.idsPerComputer;
+  const network = createNetwork({ places, slots: config.slots, runner, logger });
+  for (const directory of [places.state, `${places.state}/bundles`]) await makeDirectory(directory, 0o711);
+  for (const directory of [places.runtimeState, `${places.state}/cells`])
+    await makeDirectory(directory, 0o700);
+  const bundles = await createBundles({ places, policy });
+  const helper = createHelper({
+    runner,
+    agent: config.agent,
+    runtime: config.runtime,
+    runtimeState: places.runtimeState,
+    timeoutMs: limits.cellStartMs,
+  });
+  const openOwnCgroups = () => openCgroups({ directory: places.cgroup, clock });
+  const trial = { trialId, firstId: firstIdOf(slots), idCount: config.idsPerComputer, agent: config.agent };
+  const layers: Layer[] = [
+    runtimeLayer(runner, config.runtime),
+    cgroupsLayer(openOwnCgroups),
+    poolLayer({ pool: config.pool, places, btrfs }),
+    rootLayer({ places, btrfs, images, image: config.image, helper, bundles, ...trial }),
+    networkLayer(network),
+  ];
+  const bootId = config.bootId ?? (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+
+  return {
+    prove: () => proveLayers(layers),
+    open: async (proven) => {
+      const crashPoint = createCrashPoint(options.environment);
+      const newId = createIds(clock);
+      const events = createEvents(clock);
+      const cgroups = await openOwnCgroups();
+      await cgroups.prepare();
+      const volumes = await openVolumes({
+        places,
+        pool: config.pool,
+        btrfs,
+        images,
+        image: config.image,
+        slots,
+        clock,
+        logger,
+        crashPoint,
+      });
+      const records = createRecords({ places, directory: `${places.state}/cells`, logger });
+      const cells = await openCells({
+        places,
+        images,
+        volumes,
+        cgroups,
+        network,
+        bundles,
+        helper,
+        records,
+        events,
+        clock,
+        newId,
+        logger,
+        crashPoint,
+        agent: config.agent,
+        firstIdOf,
+        idCount: config.idsPerComputer,
+        bootId,
+        controlGid: config.controlGid,
+        gatewayGid: config.gatewayGid,
+        admission: createAdmission(readHostMemory),
+        parallelStarts: Math.max(2, availableParallelism()),
+      });
+      const about = {
+        version: "0.1.0",
+        instance: config.instance,
+        nodeId: hostname(),
+        bootId,
+        image: config.image,
+      };
+      return { cells, volumes, events, layers: proven, readMemory: readHostMemory, about };
+    },
+    dispose: async () => {
+      await network.dispose();
+      await (await openOwnCgroups()).dispose();
+    },
+  };
+};

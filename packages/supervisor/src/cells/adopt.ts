@@ -1,0 +1,65 @@
+import { limits } from "@holdfast/contract";
+import { namesIn, readIfThere, writeWhole } from "../lib/files.ts";
+import { remainingLease, type Cell } from "./cell.ts";
+import type { CellParts } from "./index.ts";
+
+/**
+ * What the last supervisor left: running cells are adopted, everything else is taken down. After a reboot nothing runs and nothing of
+ * the state directory is true any more, wherever it is kept.
+ */
+export const adoptCells = async (
+  parts: CellParts,
+  takeDown: (computerId: string, slot: number | undefined) => Promise<void>,
+): Promise<Cell[]> => {
+  const { places, cgroups, clock, logger } = parts;
+  const rebooted = (await readIfThere(places.bootFile))?.trim() !== parts.bootId;
+  const records = new Map((await parts.records.all()).map((record) => [record.computerId, record]));
+  const adopted: Cell[] = [];
+
+  for (const name of await everyName(parts, records.keys())) {
+    const record = records.get(name);
+    const now = await cgroups.state(name);
+    const known = record !== undefined && !rebooted && record.phase !== "starting";
+    if (known && record.phase === "running" && now?.populated) {
+      const left = remainingLease(record.leaseEndsAtMs, clock.now(), limits.leaseMs);
+      const oomKills = (await cgroups.usage(name))?.oomKills ?? 0;
+      const state = now.frozen ? "frozen" : "running";
+      adopted.push({ record, state, leaseEndsAt: clock.monotonic() + left, oomKills, release: [] });
+      continue;
+    }
+    const outOfMemory = ((await cgroups.usage(name))?.oomKills ?? 0) > 0;
+    logger.info("taking down what is left of a cell", {
+      computer_id: name,
+      phase: record?.phase ?? "unknown",
+      rebooted,
+    });
+    await takeDown(name, record?.slot);
+    parts.crashPoint("cell.adopt:down");
+    if (!known) {
+      await parts.records.remove(name);
+      continue;
+    }
+    const reason = outOfMemory ? ("out_of_memory" as const) : ("agent_ended" as const);
+    const ended = {
+      ...record,
+      phase: "exited" as const,
+      exit: record.exit ?? { reason, at_ms: clock.now() },
+    };
+    await parts.records.write(ended);
+    adopted.push({ record: ended, state: "exited", leaseEndsAt: 0, oomKills: 0, release: [] });
+  }
+  await parts.network.removeLinksExcept(
+    adopted.filter((cell) => cell.state !== "exited").map((cell) => cell.record.slot),
+  );
+  await writeWhole(places.bootFile, parts.bootId);
+  return adopted;
+};
+
+const everyName = async (parts: CellParts, recorded: Iterable<string>): Promise<Set<string>> => {
+  const { places } = parts;
+  const directories = [`${places.state}/bundles`, places.runtimeState, places.sockets("")];
+  const names = await Promise.all(directories.map(namesIn));
+  return new Set(
+    [...recorded, ...(await parts.cgroups.list()), ...names.flat()].filter((name) => name.startsWith("cmp_")),
+  );
+};

@@ -1,0 +1,70 @@
+import { createHash } from "node:crypto";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { makeDirectory, namesIn, removeDirectory } from "../lib/files.ts";
+import type { Places } from "../lib/places.ts";
+import { buildOciConfig } from "./oci-config.ts";
+import type { Policy } from "./policy.ts";
+
+export interface BundlePlan {
+  readonly computerId: string;
+  readonly firstId: number;
+  readonly idCount: number;
+  readonly legacyControllers: readonly string[];
+  readonly resolver: string;
+  readonly command?: readonly string[];
+}
+
+/**
+ * The directory that the runtime is given. Its parents let everybody pass but nobody look (0711): the cell's own root, which is
+ * nobody on the host, has to reach the mount points in it.
+ */
+export interface Bundles {
+  make(plan: BundlePlan): Promise<string>;
+  /** Removes exactly what `make` and the runtime put there, never a tree: a mount left in it is an error, not a loss. */
+  remove(computerId: string): Promise<void>;
+}
+
+const mountPoints = ["lower", "volume", "root"];
+const files = ["agent", "config.json", "runtime.log", "pid"];
+
+export const createBundles = async (options: {
+  readonly places: Places;
+  readonly policy: Policy;
+}): Promise<Bundles> => {
+  const { places, policy } = options;
+  const descriptors = await descriptorLimit();
+  return {
+    make: async (plan) => {
+      const bundle = places.bundle(plan.computerId);
+      await makeDirectory(bundle, 0o711);
+      for (const name of [...mountPoints, "cgroup"]) await makeDirectory(`${bundle}/${name}`, 0o711);
+      for (const name of plan.legacyControllers) await makeDirectory(`${bundle}/cgroup/${name}`, 0o711);
+      await writeFile(`${bundle}/agent`, "");
+      const config = buildOciConfig(policy, {
+        ...plan,
+        bundle,
+        descriptors,
+        machineId: createHash("sha256")
+          .update(`holdfast machine id of ${plan.computerId}`)
+          .digest("hex")
+          .slice(0, 32),
+      });
+      await writeFile(`${bundle}/config.json`, JSON.stringify(config), { mode: 0o600 });
+      return bundle;
+    },
+    remove: async (computerId) => {
+      const bundle = places.bundle(computerId);
+      for (const name of files) await rm(`${bundle}/${name}`, { force: true });
+      for (const name of await namesIn(`${bundle}/cgroup`)) await removeDirectory(`${bundle}/cgroup/${name}`);
+      for (const name of [...mountPoints, "cgroup"]) await removeDirectory(`${bundle}/${name}`);
+      await removeDirectory(bundle);
+    },
+  };
+};
+
+/** Our own hard limit: without CAP_SYS_RESOURCE nobody can be given more. */
+const descriptorLimit = async (): Promise<number> => {
+  const limits = await readFile("/proc/self/limits", "utf8");
+  const hard = Number(/^Max open files\s+\S+\s+(\d+)/m.exec(limits)?.[1]);
+  return Number.isSafeInteger(hard) && hard > 0 ? Math.min(hard, 65_536) : 1024;
+};

@@ -1,0 +1,271 @@
+import { computerSizes, HoldfastError, type CellView, type ComputerSize } from "@holdfast/contract";
+import type { Clock, CrashPoint, Logger, NewId } from "@holdfast/kit";
+import type { CellCgroups, CellUsage } from "../cgroups/index.ts";
+import type { Images } from "../images/index.ts";
+import type { Places } from "../lib/places.ts";
+import { createBound, createTurns } from "../lib/turns.ts";
+import type { Network } from "../network/index.ts";
+import type { Volumes } from "../volumes/index.ts";
+import type { Admission } from "./admission.ts";
+import { adoptCells } from "./adopt.ts";
+import type { Bundles } from "./bundle.ts";
+import { viewOf, type Cell } from "./cell.ts";
+import type { CellEvents } from "./events.ts";
+import type { CellHelper } from "./helper.ts";
+import type { CellRecords } from "./records.ts";
+import { createStarter, limitsOf } from "./start.ts";
+import { createTakeDown } from "./take-down.ts";
+
+/** The running computers of this host. Calls about one computer happen one after the other; every call may be repeated. */
+export interface Cells {
+  /** Starts, thaws, or finds running. Throws `not_found` without a volume, `host_full`, `computer_failed` naming the step. */
+  start(
+    computerId: string,
+    size: ComputerSize,
+    leaseMs: number,
+  ): Promise<{ readonly cell: CellView; readonly started: boolean }>;
+  /** Null when there is no cell. */
+  freeze(computerId: string): Promise<CellView | null>;
+  /** Null when there is no cell; throws `host_full`. */
+  thaw(computerId: string, leaseMs: number): Promise<CellView | null>;
+  /** Whether a cell was there. Resolves when its last process and everything of it is gone. */
+  stop(computerId: string): Promise<boolean>;
+  /** Stops and forgets. */
+  forget(computerId: string): Promise<void>;
+  /** Changes the limits of a cell that runs; throws `wrong_state` when it uses more memory than the new size has. */
+  resize(computerId: string, size: ComputerSize): Promise<void>;
+  /** Cell ids that are unknown or exited. Frozen ones hold no lease and are not missing. */
+  renew(
+    cells: readonly { readonly computer_id: string; readonly cell_id: string }[],
+    leaseMs: number,
+  ): Promise<readonly string[]>;
+  list(): CellView[];
+  usage(computerId: string): Promise<CellUsage | undefined>;
+  /** Looks for memory kills, which the hybrid layout does not announce. Called from time to time. */
+  look(): Promise<void>;
+  /** Ends every cell; from now on starts are refused. Returns how many ran. */
+  clear(): Promise<number>;
+}
+
+export interface CellParts {
+  readonly places: Places;
+  readonly images: Images;
+  readonly volumes: Volumes;
+  readonly cgroups: CellCgroups;
+  readonly network: Network;
+  readonly bundles: Bundles;
+  readonly helper: CellHelper;
+  readonly records: CellRecords;
+  readonly events: CellEvents;
+  readonly admission: Admission;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly logger: Logger;
+  readonly crashPoint: CrashPoint;
+  readonly agent: string;
+  readonly firstIdOf: (slot: number) => number;
+  readonly idCount: number;
+  readonly controlGid: number;
+  readonly gatewayGid: number;
+  /** Cells that are being made at the same time; more only make each other slower. */
+  readonly parallelStarts: number;
+  readonly bootId: string;
+}
+
+/** Adopts what runs, takes down what is left of the rest, and then serves. */
+export const openCells = async (parts: CellParts): Promise<Cells> => {
+  const { cgroups, clock, events, records, crashPoint, logger } = parts;
+  const cells = new Map<string, Cell>();
+  const turns = createTurns();
+  const bound = createBound(parts.parallelStarts);
+  const takeDown = createTakeDown(parts);
+  const startCell = createStarter(parts, takeDown);
+  let cleared = false;
+
+  const release = (cell: Cell): void => {
+    for (const end of cell.release.splice(0)) end();
+  };
+
+  /** Watches the cell's cgroup and its lease. */
+  const hold = (cell: Cell): void => {
+    release(cell);
+    const computerId = cell.record.computerId;
+    const background = (work: Promise<unknown>): void => {
+      work.catch((error: unknown) =>
+        logger.error("a cell's state could not be followed", { computer_id: computerId, error }),
+      );
+    };
+    cell.release.push(cgroups.watch(computerId, () => background(notice(computerId, cell))));
+    if (cell.state === "running") {
+      const left = Math.max(0, cell.leaseEndsAt - clock.monotonic());
+      cell.release.push(clock.after(left, () => background(endLease(computerId, cell))));
+    }
+  };
+
+  const notice = (computerId: string, cell: Cell): Promise<void> =>
+    turns(computerId, async () => {
+      if (cells.get(computerId) !== cell || cell.state === "exited") return;
+      const now = await cgroups.state(computerId);
+      if (now?.populated) return;
+      const kills = (await cgroups.usage(computerId))?.oomKills ?? cell.oomKills;
+      await finish(cell, kills > cell.oomKills ? "out_of_memory" : "agent_ended");
+    });
+
+  const endLease = (computerId: string, cell: Cell): Promise<void> =>
+    turns(computerId, async () => {
+      if (cells.get(computerId) !== cell || cell.state !== "running") return;
+      if (cell.leaseEndsAt > clock.monotonic()) return hold(cell);
+      await freezeCell(cell);
+      events.add("lease_ended", computerId, cell.record.cellId);
+    });
+
+  const finish = async (
+    cell: Cell,
+    reason: "stopped" | "agent_ended" | "out_of_memory" | "killed",
+  ): Promise<void> => {
+    const { computerId, cellId, slot } = cell.record;
+    release(cell);
+    cell.state = "exited";
+    cell.record = { ...cell.record, phase: "exited", exit: { reason, at_ms: clock.now() } };
+    await takeDown(computerId, slot);
+    crashPoint("cell.exit:down");
+    await records.write(cell.record);
+    if (reason === "out_of_memory") events.add("out_of_memory", computerId, cellId);
+    events.add("exited", computerId, cellId);
+  };
+
+  const freezeCell = async (cell: Cell): Promise<void> => {
+    const { computerId, cellId } = cell.record;
+    await cgroups.freeze(computerId);
+    crashPoint("cell.freeze:frozen");
+    cell.state = "frozen";
+    hold(cell);
+    events.add("frozen", computerId, cellId);
+    void cgroups.reclaim(computerId).catch((error: unknown) => {
+      logger.warn("memory of a frozen cell could not be reclaimed", { computer_id: computerId, error });
+    });
+  };
+
+  const lease = async (cell: Cell, leaseMs: number): Promise<void> => {
+    cell.leaseEndsAt = clock.monotonic() + leaseMs;
+    cell.record = { ...cell.record, leaseEndsAtMs: clock.now() + leaseMs };
+    await records.write(cell.record);
+    hold(cell);
+  };
+
+  const thawCell = (cell: Cell, leaseMs: number): Promise<void> =>
+    parts.admission.admit(computerSizes[cell.record.size].memory_bytes, async () => {
+      const { computerId, cellId } = cell.record;
+      cell.state = "running";
+      await lease(cell, leaseMs);
+      crashPoint("cell.thaw:leased");
+      await cgroups.thaw(computerId);
+      events.add("thawed", computerId, cellId);
+    });
+
+  /** The cell of a computer while it is alive. */
+  const alive = (computerId: string): Cell | undefined => {
+    const cell = cells.get(computerId);
+    return cell && cell.state !== "exited" ? cell : undefined;
+  };
+
+  const view = (cell: Cell): CellView => viewOf(cell, clock);
+
+  const service: Cells = {
+    start: (computerId, size, leaseMs) =>
+      turns(computerId, async () => {
+        if (cleared)
+          throw new HoldfastError("wrong_state", "this host is being shut down; no cell is started", {
+            state: "cleared",
+          });
+        const known = alive(computerId);
+        if (known?.state === "frozen") await thawCell(known, leaseMs);
+        else if (known) await lease(known, leaseMs);
+        if (known) return { cell: view(known), started: false };
+        const cell = await bound(() =>
+          parts.admission.admit(computerSizes[size].memory_bytes, () => startCell(computerId, size, leaseMs)),
+        );
+        cells.set(computerId, cell);
+        hold(cell);
+        events.add("started", computerId, cell.record.cellId);
+        // It may have ended before the watch was there.
+        void notice(computerId, cell).catch((error: unknown) =>
+          logger.error("a new cell's state could not be read", { error }),
+        );
+        return { cell: view(cell), started: true };
+      }),
+    freeze: (computerId) =>
+      turns(computerId, async () => {
+        const cell = alive(computerId);
+        if (cell?.state === "running") await freezeCell(cell);
+        return cell ? view(cell) : null;
+      }),
+    thaw: (computerId, leaseMs) =>
+      turns(computerId, async () => {
+        const cell = alive(computerId);
+        if (cell?.state === "frozen") await thawCell(cell, leaseMs);
+        return cell ? view(cell) : null;
+      }),
+    stop: (computerId) =>
+      turns(computerId, async () => {
+        const cell = alive(computerId);
+        if (cell) await finish(cell, "stopped");
+        return cell !== undefined;
+      }),
+    forget: (computerId) =>
+      turns(computerId, async () => {
+        const cell = alive(computerId);
+        if (cell) await finish(cell, "stopped");
+        else await takeDown(computerId, cells.get(computerId)?.record.slot);
+        await records.remove(computerId);
+        cells.delete(computerId);
+      }),
+    resize: (computerId, size) =>
+      turns(computerId, async () => {
+        const cell = alive(computerId);
+        if (!cell || cell.record.size === size) return;
+        try {
+          await cgroups.setLimits(computerId, limitsOf(size));
+        } catch (cause) {
+          const message = `the running computer uses more memory than size ${size} has`;
+          throw new HoldfastError("wrong_state", message, { state: cell.state }, { cause });
+        }
+        cell.record = { ...cell.record, size };
+        await records.write(cell.record);
+      }),
+    renew: async (wanted, leaseMs) => {
+      const missing: string[] = [];
+      for (const { computer_id: computerId, cell_id: cellId } of wanted) {
+        const cell = alive(computerId);
+        if (cell?.record.cellId !== cellId) missing.push(cellId);
+        else if (cell.state === "running")
+          await turns(computerId, async () => {
+            if (alive(computerId) === cell && cell.state === "running") await lease(cell, leaseMs);
+          });
+      }
+      return missing;
+    },
+    list: () => [...cells.values()].map(view),
+    usage: (computerId) => cgroups.usage(computerId),
+    look: async () => {
+      for (const cell of cells.values()) {
+        if (cell.state !== "running") continue;
+        const kills = (await cgroups.usage(cell.record.computerId))?.oomKills ?? 0;
+        if (kills > cell.oomKills) events.add("out_of_memory", cell.record.computerId, cell.record.cellId);
+        cell.oomKills = Math.max(kills, cell.oomKills);
+      }
+    },
+    clear: async () => {
+      cleared = true;
+      let stopped = 0;
+      for (const computerId of cells.keys()) if (await service.stop(computerId)) stopped += 1;
+      return stopped;
+    },
+  };
+
+  for (const cell of await adoptCells(parts, takeDown)) {
+    cells.set(cell.record.computerId, cell);
+    if (cell.state !== "exited") hold(cell);
+  }
+  return service;
+};

@@ -1,0 +1,122 @@
+import type { Policy } from "./policy.ts";
+import { buildSeccomp } from "./seccomp.ts";
+
+/** What differs between cells. Everything else of the configuration is the same for all. */
+export interface CellPlan {
+  readonly computerId: string;
+  readonly bundle: string;
+  readonly firstId: number;
+  readonly idCount: number;
+  /** v1 controllers whose directories are shown below /sys/fs/cgroup; none: the v2 directory is shown there. */
+  readonly legacyControllers: readonly string[];
+  readonly machineId: string;
+  readonly resolver: string;
+  /** Descriptors that one process may be allowed to open; not above the supervisor's own hard limit. */
+  readonly descriptors: number;
+  /** What runs as PID 1 instead of the agent; trials and tests only. */
+  readonly command?: readonly string[];
+}
+
+/** Where the agent is in every cell, read-only. */
+export const agentPath = "/.holdfast/agent";
+
+/** Mount targets that must exist in the root and not be links; the helper sees to it. */
+export const mountTargets = {
+  directories: ["proc", "sys", "dev", "work"],
+  files: [agentPath.slice(1)],
+};
+
+/** Memory for /dev/shm and the like counts against the cell's own limit. */
+const sharedMemory = "size=50%";
+
+/** The whole configuration for the runtime: nothing is left to its defaults that could differ between versions. */
+export const buildOciConfig = (policy: Policy, plan: CellPlan): object => {
+  const capabilities = policy.capabilities.granted.map((line) => line.name);
+  const map = [{ containerID: 0, hostID: plan.firstId, size: plan.idCount }];
+  return {
+    ociVersion: "1.0.0",
+    process: {
+      terminal: false,
+      user: { uid: 0, gid: 0 },
+      args: plan.command ?? agentCommand(plan),
+      env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"],
+      cwd: "/",
+      // Inheritable and ambient stay empty: nothing is handed on past an execution that drops it.
+      capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
+      noNewPrivileges: true,
+      oomScoreAdj: 500,
+      rlimits: [
+        { type: "RLIMIT_NOFILE", soft: Math.min(1024, plan.descriptors), hard: plan.descriptors },
+        { type: "RLIMIT_CORE", soft: 0, hard: 0 },
+      ],
+    },
+    root: { path: `${plan.bundle}/root`, readonly: false },
+    hostname: hostName(plan.computerId),
+    mounts: mounts(plan),
+    linux: {
+      namespaces: ["user", "pid", "mount", "network", "ipc", "uts", "cgroup"].map((type) => ({ type })),
+      uidMappings: map,
+      gidMappings: map,
+      sysctl: {
+        "net.ipv6.conf.all.disable_ipv6": "1",
+        "net.ipv6.conf.default.disable_ipv6": "1",
+      },
+      seccomp: buildSeccomp(policy.seccomp),
+      maskedPaths: policy.paths.masked.map((line) => line.path),
+      readonlyPaths: policy.paths.readonly.map((line) => line.path),
+    },
+  };
+};
+
+export const hostName = (computerId: string): string => computerId.replace("_", "-");
+
+const agentCommand = (plan: CellPlan): string[] => [
+  agentPath,
+  "cell",
+  "--hostname",
+  hostName(plan.computerId),
+  "--machine-id",
+  plan.machineId,
+  "--resolver",
+  plan.resolver,
+];
+
+const mounts = (plan: CellPlan): object[] => {
+  const still = ["nosuid", "nodev", "noexec"];
+  const bind = (destination: string, source: string, ...options: string[]): object => ({
+    destination,
+    type: "bind",
+    source: `${plan.bundle}/${source}`,
+    options: ["bind", "nosuid", "nodev", ...options],
+  });
+  const cgroup =
+    plan.legacyControllers.length === 0
+      ? [bind("/sys/fs/cgroup", "cgroup", "ro", "noexec")]
+      : [
+          {
+            destination: "/sys/fs/cgroup",
+            type: "tmpfs",
+            source: "tmpfs",
+            options: [...still, "mode=755", "size=4k", "nr_inodes=16"],
+          },
+          ...plan.legacyControllers.map((name) =>
+            bind(`/sys/fs/cgroup/${name}`, `cgroup/${name}`, "ro", "noexec"),
+          ),
+        ];
+  return [
+    { destination: "/proc", type: "proc", source: "proc", options: still },
+    { destination: "/sys", type: "sysfs", source: "sysfs", options: [...still, "ro"] },
+    ...cgroup,
+    { destination: "/dev", type: "tmpfs", source: "tmpfs", options: [...still, "mode=755", "size=64k"] },
+    {
+      destination: "/dev/pts",
+      type: "devpts",
+      source: "devpts",
+      options: ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"],
+    },
+    { destination: "/dev/shm", type: "tmpfs", source: "shm", options: [...still, "mode=1777", sharedMemory] },
+    { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: still },
+    bind("/work", "volume/work", "rw"),
+    bind(agentPath, "agent", "ro"),
+  ];
+};

@@ -1,0 +1,88 @@
+import { join } from "node:path";
+import { computerSizes, HoldfastError, limits, type ComputerSize } from "@holdfast/contract";
+import type { CellLimits } from "../cgroups/index.ts";
+import { makeDirectory } from "../lib/files.ts";
+import type { Cell } from "./cell.ts";
+import { waitForFirstByte } from "./first-byte.ts";
+import type { CellParts } from "./index.ts";
+import type { CellRecord } from "./records.ts";
+
+export const limitsOf = (size: ComputerSize): CellLimits => {
+  const { cpus, memory_bytes: memoryBytes, pids } = computerSizes[size];
+  return { cpus, memoryBytes, pids };
+};
+
+/** Makes one cell and waits until its agent answers. When any step fails everything is taken away again and the error passed on. */
+export const createStarter =
+  (
+    parts: CellParts,
+    takeDown: (computerId: string, slot: number | undefined) => Promise<void>,
+  ): ((computerId: string, size: ComputerSize, leaseMs: number) => Promise<Cell>) =>
+  async (computerId, size, leaseMs) => {
+    const { places, clock, records, crashPoint } = parts;
+    const volume = parts.volumes.get(computerId);
+    const image = await parts.images.find(volume.image);
+    await parts.network.verify();
+
+    const record: CellRecord = {
+      computerId,
+      cellId: parts.newId("cell"),
+      slot: volume.slot,
+      size,
+      phase: "starting",
+      startedAtMs: clock.now(),
+      leaseEndsAtMs: clock.now() + leaseMs,
+      exit: null,
+    };
+    const leaseEndsAt = clock.monotonic() + leaseMs;
+    await records.write(record);
+    crashPoint("cell.start:recorded");
+    try {
+      const cgroups = await parts.cgroups.create(computerId, limitsOf(size));
+      const link = parts.network.plan(volume.slot);
+      const ids = { firstId: parts.firstIdOf(volume.slot), idCount: parts.idCount };
+      const bundle = await parts.bundles.make({
+        computerId,
+        ...ids,
+        legacyControllers: Object.keys(cgroups.legacy),
+        resolver: link.gateway,
+      });
+      const sockets = places.sockets(computerId);
+      await makeDirectory(sockets, 0o750, parts.controlGid);
+      crashPoint("cell.start:prepared");
+      const { timings_us: timings } = await parts.helper.start({
+        id: computerId,
+        root: { bundle, image: image.path, volume: places.volume(computerId), agent: parts.agent, ...ids },
+        sockets: [
+          { path: join(sockets, "control.sock"), gid: parts.controlGid },
+          { path: join(sockets, "ingress.sock"), gid: parts.gatewayGid },
+        ],
+        cgroups,
+        link,
+      });
+      crashPoint("cell.start:made");
+      await answer(join(sockets, "control.sock"), parts);
+      const running: CellRecord = { ...record, phase: "running" };
+      await records.write(running);
+      crashPoint("cell.start:running");
+      parts.logger.debug("cell started", {
+        computer_id: computerId,
+        cell_id: record.cellId,
+        timings_us: timings,
+      });
+      return { record: running, state: "running", leaseEndsAt, oomKills: 0, release: [] };
+    } catch (error) {
+      await takeDown(computerId, volume.slot);
+      await records.remove(computerId);
+      throw error;
+    }
+  };
+
+const answer = async (path: string, parts: CellParts): Promise<void> => {
+  try {
+    await waitForFirstByte(path, limits.cellStartMs, parts.clock);
+  } catch (cause) {
+    const message = `the cell was made but its agent does not answer: ${cause instanceof Error ? cause.message : String(cause)}`;
+    throw new HoldfastError("computer_failed", message, { reason: "start", step: "agent" }, { cause });
+  }
+};

@@ -1,0 +1,38 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import type { CellCgroups } from "../cgroups/index.ts";
+import type { Layer } from "./index.ts";
+
+/** Limits, freezing and ending, tried on a sleeping child of our own. */
+export const cgroupsLayer = (open: () => Promise<CellCgroups>): Layer => ({
+  name: "cgroups",
+  remedy:
+    "Boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), or with v1 cpu, memory and pids beside a v2 hierarchy at /sys/fs/cgroup/unified; kernel 5.15 or newer.",
+  prove: async () => {
+    const cgroups = await open();
+    await cgroups.prepare();
+    const name = "trial";
+    const places = await cgroups.create(name, { cpus: 1, memoryBytes: 64 * 1024 * 1024, pids: 8 });
+    const child = spawn("sleep", ["60"], { stdio: "ignore" });
+    const ended = once(child, "exit");
+    try {
+      const pid = String(child.pid);
+      for (const directory of [places.unified, ...Object.values(places.legacy)])
+        await writeFile(`${directory}/cgroup.procs`, pid, { flag: "r+" });
+      await cgroups.freeze(name);
+      if (!(await cgroups.state(name))?.frozen) throw new Error("a frozen cgroup does not say so");
+      if ((await cgroups.usage(name))?.pids !== 1) throw new Error("the pids controller does not count");
+      await cgroups.thaw(name);
+      const state = await readFile(`/proc/${pid}/stat`, "utf8");
+      await cgroups.freeze(name);
+      await cgroups.kill(name);
+      await ended;
+      if (!state.includes("(sleep)")) throw new Error("another process was in the trial's cgroup");
+      return `${cgroups.layout}; limits, freeze and kill work`;
+    } finally {
+      child.kill("SIGKILL");
+      await cgroups.remove(name);
+    }
+  },
+});

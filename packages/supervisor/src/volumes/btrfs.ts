@@ -1,0 +1,76 @@
+import type { ProgramRunner } from "../lib/run-program.ts";
+
+export interface QuotaGroup {
+  /** `level/number`. */
+  readonly id: string;
+  readonly level: number;
+  readonly bytes: number;
+  /** The subvolume is gone and the group is a leftover. */
+  readonly stale: boolean;
+  /** Level 0 only: whether it belongs to a computer's volume. */
+  readonly volume: boolean;
+}
+
+/** The few things asked of `btrfs`. Paths are the supervisor's own; none is inside a volume. */
+export interface Btrfs {
+  /** Makes a quota group if it is not there, within `parent` if given. */
+  createGroup(pool: string, group: string, parent?: string): Promise<void>;
+  limitGroup(pool: string, group: string, bytes: number): Promise<void>;
+  /** The kernel refuses while the group still has members; then it stays for a later try. */
+  tryDestroyGroup(pool: string, group: string): Promise<void>;
+  groups(pool: string): Promise<readonly QuotaGroup[]>;
+  createSubvolume(path: string, group?: string): Promise<void>;
+  deleteSubvolume(path: string): Promise<void>;
+  /** Paths of subvolumes inside the one at `path`. */
+  nestedSubvolumes(path: string): Promise<readonly string[]>;
+  isReadOnly(path: string): Promise<boolean>;
+  /** Makes everything before it durable. */
+  sync(pool: string): Promise<void>;
+}
+
+export const createBtrfs = (runner: ProgramRunner): Btrfs => {
+  const btrfs = (...args: string[]): Promise<string> => runner.run("btrfs", args, { timeoutMs: 60_000 });
+  return {
+    createGroup: async (pool, group, parent) => {
+      await btrfs("qgroup", "create", group, pool);
+      if (parent) await btrfs("qgroup", "assign", "--no-rescan", group, parent, pool);
+    },
+    limitGroup: async (pool, group, bytes) => {
+      await btrfs("qgroup", "limit", String(bytes), group, pool);
+    },
+    tryDestroyGroup: async (pool, group) => {
+      await runner.outcome("btrfs", ["qgroup", "destroy", group, pool]);
+    },
+    groups: async (pool) => parseGroups(await btrfs("qgroup", "show", "--raw", pool)),
+    createSubvolume: async (path, group) => {
+      await btrfs("subvolume", "create", ...(group ? ["-i", group] : []), path);
+    },
+    deleteSubvolume: async (path) => {
+      // Committed, or a power cut could bring back a volume whose facts are gone.
+      await btrfs("subvolume", "delete", "--commit-after", path);
+    },
+    nestedSubvolumes: async (path) => {
+      const listed = await btrfs("subvolume", "list", "-o", path);
+      return listed.split("\n").flatMap((line) => / path (.*)$/.exec(line)?.[1] ?? []);
+    },
+    isReadOnly: async (path) => (await btrfs("property", "get", "-ts", path, "ro")).trim() === "ro=true",
+    sync: async (pool) => {
+      await btrfs("filesystem", "sync", pool);
+    },
+  };
+};
+
+/** Reads the table of `btrfs qgroup show --raw`: id, referenced bytes, exclusive bytes, path. */
+export const parseGroups = (table: string): QuotaGroup[] =>
+  table.split("\n").flatMap((line) => {
+    const match = /^(\d+)\/(\d+)\s+(\d+)\s+\d+\s*(.*)$/.exec(line);
+    if (!match) return [];
+    const [, level = "", number = "", bytes = "", path = ""] = match;
+    return {
+      id: `${level}/${number}`,
+      level: Number(level),
+      bytes: Number(bytes),
+      stale: level === "0" && path.trim() === "<stale>",
+      volume: path.startsWith("supervisor/computers/"),
+    };
+  });

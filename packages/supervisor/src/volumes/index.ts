@@ -1,0 +1,211 @@
+import { mkdir } from "node:fs/promises";
+import { computerSizes, HoldfastError, type ComputerSize } from "@holdfast/contract";
+import type { Clock, CrashPoint, Logger } from "@holdfast/kit";
+import type { Images } from "../images/index.ts";
+import { exists, makeDirectory, namesIn } from "../lib/files.ts";
+import type { Places } from "../lib/places.ts";
+import { createTurns } from "../lib/turns.ts";
+import type { Btrfs } from "./btrfs.ts";
+import { openFacts, type VolumeFacts } from "./facts.ts";
+import { growthLimitBytes, readSpace, type PoolSpace } from "./space.ts";
+
+export type { VolumeFacts } from "./facts.ts";
+
+/** The part of every volume's quota that all volumes together may use; see `growthLimitBytes`. */
+const poolGroup = "2/1";
+
+/**
+ * The disks of computers: one subvolume and one quota group each. Everything may be repeated; a step that fails leaves nothing that
+ * the next try or the next start does not take away.
+ */
+export interface Volumes {
+  /** Makes a volume from the current image, if there is none. Throws `host_full` at 90 % of the pool or without a free id range. */
+  create(
+    computerId: string,
+    size: ComputerSize,
+  ): Promise<{ readonly created: boolean; readonly image: string }>;
+  /** Throws `not_found`; `host_full` when it would grow on a pool at 90 %. */
+  resize(computerId: string, size: ComputerSize): Promise<void>;
+  /** Throws `computer_failed` when subvolumes are nested in it: they cannot be deleted with it. */
+  destroy(computerId: string): Promise<boolean>;
+  /** Throws `not_found`. */
+  get(computerId: string): VolumeFacts;
+  list(): readonly VolumeFacts[];
+  usage(
+    computerIds: readonly string[],
+  ): Promise<ReadonlyMap<string, { readonly bytes: number; readonly limitBytes: number }>>;
+  space(): Promise<PoolSpace>;
+  /** Takes away quota groups of deleted volumes; the kernel frees them some time after the volume. */
+  sweep(): Promise<void>;
+}
+
+export const openVolumes = async (options: {
+  readonly places: Places;
+  readonly pool: string;
+  readonly btrfs: Btrfs;
+  readonly images: Images;
+  readonly image: string;
+  readonly slots: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly crashPoint: CrashPoint;
+}): Promise<Volumes> => {
+  const { places, btrfs, pool, crashPoint } = options;
+  for (const directory of [places.computers, places.facts, places.trials])
+    await makeDirectory(directory, 0o700);
+  const facts = await openFacts({ directory: places.facts, pathOf: places.factsOf });
+  const turns = createTurns();
+  let lastGroup = 0;
+  const reserved = new Set<number>();
+
+  const takeSlot = (): number => {
+    const taken = new Set([...facts.all()].map((volume) => volume.slot));
+    for (let slot = 0; slot < options.slots; slot += 1) {
+      if (taken.has(slot) || reserved.has(slot)) continue;
+      reserved.add(slot);
+      return slot;
+    }
+    throw new HoldfastError("host_full", `all ${options.slots} id ranges of this instance are in use`, {
+      limit: options.slots,
+    });
+  };
+
+  const refuseGrowth = async (): Promise<void> => {
+    const space = await readSpace(pool);
+    if (space.growthRefused)
+      throw new HoldfastError("host_full", "the pool is 90 % full; the rest is kept for deleting", {
+        used_bytes: space.usedBytes,
+        total_bytes: space.totalBytes,
+      });
+  };
+
+  /** Everything of one volume but its facts, which go last: while they are there the next start repeats this. */
+  const remove = async (volume: VolumeFacts): Promise<void> => {
+    const path = places.volume(volume.computerId);
+    if (await exists(path)) await btrfs.deleteSubvolume(path);
+    crashPoint("volume.destroy:deleted");
+    await facts.remove(volume.computerId);
+    crashPoint("volume.destroy:forgotten");
+  };
+
+  const make = async (computerId: string, size: ComputerSize): Promise<void> => {
+    await refuseGrowth();
+    const image = (await options.images.find(options.image)).digest;
+    const slot = takeSlot();
+    lastGroup += 1;
+    const volume = { computerId, slot, group: lastGroup, size, image, state: "creating" as const };
+    try {
+      await facts.write(volume);
+      crashPoint("volume.create:recorded");
+      try {
+        const group = `1/${volume.group}`;
+        await btrfs.createGroup(pool, group, poolGroup);
+        await btrfs.limitGroup(pool, group, computerSizes[size].disk_bytes);
+        const path = places.volume(computerId);
+        await btrfs.createSubvolume(path, group);
+        for (const directory of ["root", "work", ".overlay-work"])
+          await mkdir(`${path}/${directory}`, { mode: 0o755 });
+        for (const directory of ["root", "work"]) await makeDirectory(`${path}/${directory}`, 0o755);
+        await btrfs.sync(pool);
+        crashPoint("volume.create:made");
+        await facts.write({ ...volume, state: "ready" });
+        crashPoint("volume.create:ready");
+      } catch (error) {
+        await remove(volume);
+        throw error;
+      }
+    } finally {
+      reserved.delete(slot);
+    }
+  };
+
+  const volumes: Volumes = {
+    create: (computerId, size) =>
+      turns(computerId, async () => {
+        const known = facts.get(computerId);
+        if (known?.state === "ready") return { created: false, image: known.image };
+        if (known) await remove(known);
+        await make(computerId, size);
+        return { created: true, image: volumes.get(computerId).image };
+      }),
+    resize: (computerId, size) =>
+      turns(computerId, async () => {
+        const volume = volumes.get(computerId);
+        if (volume.size === size) return;
+        const bytes = computerSizes[size].disk_bytes;
+        if (bytes > computerSizes[volume.size].disk_bytes) await refuseGrowth();
+        await btrfs.limitGroup(pool, `1/${volume.group}`, bytes);
+        crashPoint("volume.resize:limited");
+        await facts.write({ ...volume, size });
+        crashPoint("volume.resize:recorded");
+      }),
+    destroy: (computerId) =>
+      turns(computerId, async () => {
+        const volume = facts.get(computerId);
+        if (!volume) return false;
+        const path = places.volume(computerId);
+        const nested = (await exists(path)) ? await btrfs.nestedSubvolumes(path) : [];
+        if (nested.length > 0)
+          throw new HoldfastError("computer_failed", "there are subvolumes inside the volume", {
+            reason: "nested_subvolumes",
+            count: nested.length,
+          });
+        await facts.write({ ...volume, state: "destroying" });
+        crashPoint("volume.destroy:recorded");
+        await remove(volume);
+        return true;
+      }),
+    get: (computerId) => {
+      const volume = facts.get(computerId);
+      if (volume?.state === "ready") return volume;
+      throw new HoldfastError("not_found", `there is no volume of ${computerId} on this host`);
+    },
+    list: () => [...facts.all()].filter((volume) => volume.state === "ready"),
+    usage: async (computerIds) => {
+      const groups = new Map((await btrfs.groups(pool)).map((group) => [group.id, group]));
+      const usage = new Map<string, { readonly bytes: number; readonly limitBytes: number }>();
+      for (const computerId of computerIds) {
+        const volume = facts.get(computerId);
+        const group = volume && groups.get(`1/${volume.group}`);
+        if (volume && group)
+          usage.set(computerId, { bytes: group.bytes, limitBytes: computerSizes[volume.size].disk_bytes });
+      }
+      return usage;
+    },
+    space: () => readSpace(pool),
+    sweep: async () => {
+      const used = new Set([...facts.all()].map((volume) => `1/${volume.group}`));
+      for (const group of await btrfs.groups(pool)) {
+        const ownerless = group.level === 1 && !used.has(group.id) && Number(group.id.slice(2)) <= lastGroup;
+        if (ownerless || group.stale) await btrfs.tryDestroyGroup(pool, group.id);
+      }
+    },
+  };
+
+  const recover = async (): Promise<void> => {
+    const groups = await btrfs.groups(pool);
+    for (const group of groups)
+      if (group.level === 1) lastGroup = Math.max(lastGroup, Number(group.id.slice(2)));
+    for (const volume of facts.all()) {
+      lastGroup = Math.max(lastGroup, volume.group);
+      if (volume.state !== "ready") {
+        options.logger.info("removing a half-made or half-deleted volume", {
+          computer_id: volume.computerId,
+        });
+        await remove(volume);
+      }
+    }
+    for (const name of await namesIn(places.computers)) {
+      if (!facts.get(name))
+        throw new Error(`${places.computers}/${name} belongs to no known computer. Move it away.`);
+    }
+    const outside = groups
+      .filter((group) => group.level === 0 && !group.volume)
+      .reduce((sum, group) => sum + group.bytes, 0);
+    if (!groups.some((group) => group.id === poolGroup)) await btrfs.createGroup(pool, poolGroup);
+    await btrfs.limitGroup(pool, poolGroup, growthLimitBytes(await readSpace(pool), outside));
+    await volumes.sweep();
+  };
+  await recover();
+  return volumes;
+};
