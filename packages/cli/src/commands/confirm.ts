@@ -1,7 +1,6 @@
-import type { Operation } from "@holdfast/contract";
+import type { Operation, OperationName } from "@holdfast/contract";
 import type { App } from "../app.ts";
 import { CliError, exitCodes } from "../errors.ts";
-import { isDangerous } from "./from-operation.ts";
 
 /** Asks for the name of what is about to be gone. `--force` says yes beforehand; where nobody can be asked it is needed. */
 export const confirmDanger = async (
@@ -27,3 +26,15 @@ export const confirmDanger = async (
     );
   }
 };
+
+export const isDangerous = (operation: Operation): boolean =>
+  operation.destructive && dangerous.has(operation.name as OperationName);
+
+/** What is gone afterwards, or whose access is. */
+const dangerous: ReadonlySet<OperationName> = new Set([
+  "computer.destroy",
+  "service.delete",
+  "file.delete",
+  "key.revoke",
+  "owner.remove",
+] as const);

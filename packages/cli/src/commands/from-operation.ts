@@ -8,7 +8,7 @@ import { addOptions, inputOf } from "../options/add-options.ts";
 import { type Field, fieldsOf } from "../options/fields.ts";
 import { commandWords } from "../options/words.ts";
 import { print } from "../present/index.ts";
-import { confirmDanger } from "./confirm.ts";
+import { confirmDanger, isDangerous } from "./confirm.ts";
 import { hints } from "./hints.ts";
 
 type Input = Record<string, unknown>;
@@ -119,18 +119,6 @@ const collectInput = (
   if (argv.length > 0) input["argv"] = argv;
   return input;
 };
-
-export const isDangerous = (operation: Operation): boolean =>
-  operation.destructive && dangerous.has(operation.name as OperationName);
-
-/** What is gone afterwards, or whose access is. */
-const dangerous: ReadonlySet<OperationName> = new Set([
-  "computer.destroy",
-  "service.delete",
-  "file.delete",
-  "key.revoke",
-  "owner.remove",
-] as const);
 
 const argumentText = (operation: Operation, argument: string): string =>
   commandWords(

@@ -30,6 +30,7 @@ export const serveBridge = (options: BridgeOptions): StdioServerHandle => {
   return serveStdio(
     async () => {
       const instructions = await upstream.instructions();
+      // oxlint-disable-next-line typescript/no-deprecated -- not gone but "for advanced use": a bridge has no tools of its own to declare.
       const server = new Server(
         { name: "holdfast", title: "Holdfast", version: options.version },
         { capabilities: { tools: {} }, ...(instructions === undefined ? {} : { instructions }) },

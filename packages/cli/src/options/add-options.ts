@@ -63,14 +63,12 @@ const describe = (field: Field, shape: Shape): string => {
 
 const presetText = (field: Field): string => {
   const { preset } = field;
-  if (preset === undefined || preset === "" || typeof preset === "boolean" || typeof preset === "object")
-    return "";
   if (field.kind === "duration" && typeof preset === "number") {
     return preset % 1000 === 0 ? `${preset / 1000}s` : `${preset}ms`;
   }
   if (field.kind === "size" && typeof preset === "number")
     return formatBytes(preset).replace(".0 ", "").replace(" ", "");
-  return String(preset);
+  return typeof preset === "string" || typeof preset === "number" ? String(preset) : "";
 };
 
 const collect = (text: string, before: unknown): readonly string[] => [

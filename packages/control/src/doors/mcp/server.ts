@@ -21,6 +21,7 @@ export const createServerFactory = (dispatch: Dispatch, version: string): McpSer
   return ({ authInfo }) => {
     const caller = authInfo?.extra?.["caller"] as PrincipalCaller | undefined;
     if (!caller) throw new Error("The endpoint lets nobody in without a caller.");
+    // oxlint-disable-next-line typescript/no-deprecated -- not gone but "for advanced use": see above why it must be this one.
     const server = new Server(
       { name: "holdfast", title: "Holdfast", version },
       {

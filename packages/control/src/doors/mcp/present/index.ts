@@ -1,6 +1,7 @@
 import type { OperationName, OperationOutput } from "@holdfast/contract";
 import { computerLine, computerList, usage } from "./computers.ts";
 import { fileContent, fileLine, fileList } from "./files.ts";
+import { deletedText, inputText, portList, principalText, recordList } from "./others.ts";
 import { execResult, outputPart, processLine, processList } from "./processes.ts";
 import { serviceLine, serviceList, serviceLog } from "./services.ts";
 
@@ -13,6 +14,7 @@ type Presenters = {
 
 /** How a result reads. `structuredContent` has every field; the text has what a reader acts on. */
 const presenters: Presenters = {
+  "principal.get": principalText,
   "computer.create": computerLine,
   "computer.list": computerList,
   "computer.get": computerLine,
@@ -43,6 +45,11 @@ const presenters: Presenters = {
   "file.move": fileLine,
   "file.mkdir": fileLine,
   "file.list": fileList,
+  "file.edit": ({ file, replaced }) => `${replaced} replaced in ${fileLine(file)}`,
+  "file.delete": deletedText,
+  "process.input": inputText,
+  "port.list": portList,
+  "record.list": recordList,
 };
 
 export const present = (
