@@ -17,6 +17,8 @@ const page = 500;
 const recentLimit = 1000;
 /** Without a notification (none came, or the listener is away) the table is looked at this often while anybody follows. */
 const idleMs = 2000;
+/** Changes of a burst are numbered together: numbering is a durable statement of its own. */
+const gatherMs = 10;
 
 /**
  * Numbers committed events and hands them to followers. A follower that keeps up is served from memory, one that lags from the table, so a
@@ -63,6 +65,7 @@ export const createEventFeed = (parts: {
       const idle = new AbortController();
       await Promise.race([wake.promise, parts.clock.sleep(idleMs, idle.signal).catch(() => {})]);
       idle.abort();
+      await parts.clock.sleep(gatherMs, stopping.signal).catch(() => {});
       wake = Promise.withResolvers();
     }
   };
