@@ -1,0 +1,60 @@
+/**
+ * `npm test`: every group of `groups.ts`, then the agent's own tests. The last line is the sum, `N passed, N failed`.
+ *
+ * usage: main.ts [--long] [--except group]… [group or part of a file name]…
+ */
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { root } from "../node24.mjs";
+import { runAgentTests } from "./agent.ts";
+import { groups, runLimitMs, type Group } from "./groups.ts";
+import { runFiles, type Tally } from "./run-files.ts";
+
+const main = async (): Promise<void> => {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      long: { type: "boolean", default: false },
+      except: { type: "string", multiple: true, default: [] },
+    },
+  });
+  const signal = AbortSignal.timeout(values.long ? 10 * runLimitMs : runLimitMs);
+  const total: Tally = { passed: 0, failed: 0 };
+  const add = ({ passed, failed }: Tally): void => {
+    total.passed += passed;
+    total.failed += failed;
+  };
+  let matched = 0;
+  for (const group of groups) {
+    if (values.except.includes(group.name) || (group.long ?? false) !== values.long) continue;
+    const files = chosen(group, positionals);
+    matched += files.length;
+    if (positionals.length === 0 && files.length < group.atLeast) {
+      process.stdout.write(
+        `✖ ${group.name}: ${files.length} test files where at least ${group.atLeast} belong\n`,
+      );
+      add({ passed: 0, failed: 1 });
+    }
+    if (files.length > 0) add(await runFiles(group, files, signal));
+  }
+  const wantsAgent = positionals.length === 0 ? !values.long : positionals.includes("agent");
+  if (wantsAgent && !values.except.includes("agent")) add(await runAgentTests(signal));
+  else if (matched === 0) {
+    process.stdout.write(
+      `✖ no test file matches ${positionals.join(" ")}; groups: ${groups.map(({ name }) => name).join(", ")}, agent\n`,
+    );
+    add({ passed: 0, failed: 1 });
+  }
+  process.stdout.write(`${total.passed} passed, ${total.failed} failed\n`);
+  process.exit(total.failed > 0 || total.passed === 0 ? 1 : 0);
+};
+
+/** The files of a group that the words on the command line select; all of them without words. */
+const chosen = (group: Group, words: readonly string[]): string[] => {
+  const files = globSync([...group.files], { cwd: root, exclude: ["**/node_modules/**"] }).toSorted();
+  if (words.length === 0 || words.includes(group.name)) return files.map((file) => join(root, file));
+  return files.filter((file) => words.some((word) => file.includes(word))).map((file) => join(root, file));
+};
+
+await main();
