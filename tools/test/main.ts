@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { root } from "../node24.mjs";
 import { runAgentTests } from "./agent.ts";
+import { prepareHost } from "./prepare-host.ts";
 import { groups, runLimitMs, type Group } from "./groups.ts";
 import { runFiles, type Tally } from "./run-files.ts";
 
@@ -25,6 +26,8 @@ const main = async (): Promise<void> => {
     total.passed += passed;
     total.failed += failed;
   };
+  const onlyRepo = positionals.length === 1 && positionals[0] === "repo";
+  if (!onlyRepo) await prepareHost();
   let matched = 0;
   for (const group of groups) {
     if (values.except.includes(group.name) || (group.long ?? false) !== values.long) continue;

@@ -1,0 +1,19 @@
+import process from "node:process";
+import { root } from "../node24.mjs";
+import { createProgress } from "../setup/progress.ts";
+import { ensureAgent, needsCompiler } from "../setup/steps/agent.ts";
+import { ensurePackages } from "../setup/steps/packages.ts";
+import { ensureUsers } from "../setup/steps/users.ts";
+
+/**
+ * What the tests need of the host and `npm ci` does not bring: Debian packages, the programs' users, the built agent. On a host where
+ * `npm run up` has run it only looks. Without root it does nothing; tests that need root say so.
+ */
+export const prepareHost = async (): Promise<void> => {
+  if (process.getuid?.() !== 0) return;
+  const progress = createProgress(process.stdout, () => performance.now());
+  const agentCompiler = await needsCompiler(root);
+  await progress.step("packages", (note) => ensurePackages({ database: true, agentCompiler }, note));
+  await progress.step("users", () => ensureUsers());
+  await progress.step("agent", (note) => ensureAgent(root, note));
+};
