@@ -1,14 +1,17 @@
 import type { Clock, Logger } from "@holdfast/kit";
+import { orAborted } from "../lib/abort.ts";
 import { type EventRow, eventRange, eventsChannel, listEventsAfter, numberEvents } from "../store/events.ts";
 import type { Listener } from "../store/listener.ts";
 import type { Store } from "../store/transaction.ts";
 
+export type FeedItem = { readonly event: EventRow } | { readonly missed: number };
+
 export interface EventFeed {
-  /** Events after `after` (undefined: from now on), as they come, until the signal aborts. `missed` first when some are kept no more. */
-  follow(
-    after: number | undefined,
-    signal: AbortSignal,
-  ): AsyncIterable<{ readonly event: EventRow } | { readonly missed: number }>;
+  /**
+   * Events after `after`, as they come, until the signal aborts. Undefined: everything that is told after this has resolved. `missed` comes
+   * first when some are kept no more.
+   */
+  follow(after: number | undefined, signal: AbortSignal): Promise<AsyncIterable<FeedItem>>;
   start(): void;
   stop(): Promise<void>;
 }
@@ -76,25 +79,24 @@ export const createEventFeed = (parts: {
     return listEventsAfter(parts.store.db, after, page);
   };
 
-  async function* follow(after: number | undefined, signal: AbortSignal) {
+  const follow = async (after: number | undefined, signal: AbortSignal): Promise<AsyncIterable<FeedItem>> => {
     const range = await eventRange(parts.store.db);
-    let position = after === undefined || after > range.last ? range.last : after;
-    if (range.first > position + 1) {
-      yield { missed: range.first - position - 1 };
-      position = range.first - 1;
-    }
-    const gone = new Promise<void>((resolve) => {
-      signal.addEventListener("abort", () => resolve(), { once: true });
-      stopping.signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-    while (!signal.aborted && !stopping.signal.aborted) {
+    const position = after === undefined || after > range.last ? range.last : after;
+    const missed = Math.max(0, range.first - position - 1);
+    return items(position + missed, missed, signal);
+  };
+
+  async function* items(from: number, missed: number, signal: AbortSignal): AsyncGenerator<FeedItem> {
+    let position = from;
+    if (missed > 0) yield { missed };
+    while (!signal.aborted) {
       const more = changed.promise;
       const rows = position < last || last === 0 ? await next(position) : [];
       for (const event of rows) {
         position = event.number;
         yield { event };
       }
-      if (rows.length === 0) await Promise.race([more, gone]);
+      if (rows.length === 0) await orAborted(more, signal);
     }
   }
 

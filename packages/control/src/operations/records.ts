@@ -1,6 +1,6 @@
 import { idPattern } from "@holdfast/contract";
 import type { Handlers, ServerEvent } from "../domain/handler.ts";
-import type { EventFeed } from "../events/feed.ts";
+import type { EventFeed, FeedItem } from "../events/feed.ts";
 import { decodeCursor, pageOf } from "../lib/cursor.ts";
 import { timestamp } from "../lib/timestamp.ts";
 import type { EventRow } from "../store/events.ts";
@@ -30,26 +30,22 @@ export const recordHandlers = (parts: {
     },
   },
   "event.stream": {
-    run: (context, params) => {
+    run: async (context, params) => {
       const resumed = /^[0-9]{1,15}$/.test(context.lastEventId ?? "")
         ? Number(context.lastEventId)
         : undefined;
-      const after = resumed ?? params.after;
-      return Promise.resolve({
-        events: visibleEvents(parts.feed, context.principal, after, params.computer, context.signal),
-      });
+      const items = await parts.feed.follow(resumed ?? params.after, context.signal);
+      return { events: visibleEvents(items, context.principal, params.computer) };
     },
   },
 });
 
 async function* visibleEvents(
-  feed: EventFeed,
+  items: AsyncIterable<FeedItem>,
   principal: Principal,
-  after: number | undefined,
   computer: string | undefined,
-  signal: AbortSignal,
 ): AsyncGenerator<ServerEvent> {
-  for await (const item of feed.follow(after, signal)) {
+  for await (const item of items) {
     if ("missed" in item) {
       yield { event: "missed", data: { events: item.missed } };
       continue;

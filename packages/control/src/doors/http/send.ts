@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { HoldfastError } from "@holdfast/contract";
 import type { Clock, Logger } from "@holdfast/kit";
 import type { BytesResult, EventsResult } from "../../domain/handler.ts";
+import { orAborted } from "../../lib/abort.ts";
 import { encodeEvent, keepAlive, keepAliveMs } from "../events/sse.ts";
 
 /** A reader that takes nothing for this long is gone. */
@@ -80,13 +81,10 @@ const pour = async (
   const close = (): void => closed.abort();
   outgoing.once("close", close);
   if (outgoing.destroyed) closed.abort();
-  const gone = new Promise<"gone">((resolve) => {
-    closed.signal.addEventListener("abort", () => resolve("gone"), { once: true });
-  });
   try {
     while (!headOnly && !closed.signal.aborted) {
-      const item = await Promise.race([iterator.next(), gone]);
-      if (item === "gone" || item.done) break;
+      const item = await orAborted(iterator.next(), closed.signal);
+      if (item === "aborted" || item.done) break;
       if (!outgoing.write(item.value)) await drained(parts, outgoing, closed.signal);
     }
     if (!closed.signal.aborted) outgoing.end();
