@@ -14,7 +14,7 @@ import type { Serving } from "./handlers.ts";
 import { createImages } from "./images/index.ts";
 import { cgroupsLayer } from "./layers/cgroups.ts";
 import { proveLayers, type Layer } from "./layers/index.ts";
-import { networkLayer } from "./layers/network.ts";
+import { networkLayer, networkTrialLayer } from "./layers/network.ts";
 import { poolLayer } from "./layers/pool.ts";
 import { rootLayer } from "./layers/root.ts";
 import { runtimeLayer } from "./layers/runtime.ts";
@@ -26,8 +26,8 @@ import { createNetwork } from "./network/index.ts";
 import { createBtrfs } from "./volumes/btrfs.ts";
 import { openVolumes } from "./volumes/index.ts";
 
-/** The id that trials of layers use where a computer's would stand. */
-const trialId = "cmp_00000000000000000000";
+/** Ids that trials use where a computer's would stand, so that `doctor` may run beside a supervisor. */
+const trialIds = { serve: "cmp_00000000000000000000", doctor: "cmp_00000000000000000001" } as const;
 
 export interface App {
   /** Tries each layer on the host. Leaves the namespace and the cgroups of the instance, nothing else. */
@@ -44,8 +44,10 @@ export const createApp = async (options: {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** To serve, or only to prove the layers beside what may be serving. */
+  readonly purpose: keyof typeof trialIds;
 }): Promise<App> => {
-  const { config, clock, logger } = options;
+  const { config, clock, logger, purpose } = options;
   const places = placesOf(config);
   const policy = await readPolicy(config.policy);
   const runner = createProgramRunner();
@@ -54,7 +56,9 @@ export const createApp = async (options: {
   // The last range is the trials'.
   const slots = config.slots - 1;
   const firstIdOf = (slot: number): number => config.uidBase + slot * config.idsPerComputer;
-  const network = createNetwork({ places, slots: config.slots, runner, logger });
+  const networkOptions = { slots: config.slots, runner, logger };
+  const network = createNetwork({ ...networkOptions, places });
+  const scratch = { namespace: `${places.namespace}-trial`, namespaceFile: `${places.namespaceFile}-trial` };
   for (const directory of [places.state, `${places.state}/bundles`]) await makeDirectory(directory, 0o711);
   for (const directory of [places.runtimeState, `${places.state}/cells`])
     await makeDirectory(directory, 0o700);
@@ -67,13 +71,21 @@ export const createApp = async (options: {
     timeoutMs: limits.cellStartMs,
   });
   const openOwnCgroups = () => openCgroups({ directory: places.cgroup, clock });
-  const trial = { trialId, firstId: firstIdOf(slots), idCount: config.idsPerComputer, agent: config.agent };
+  const trial = {
+    trial: purpose,
+    trialId: trialIds[purpose],
+    firstId: firstIdOf(slots),
+    idCount: config.idsPerComputer,
+    agent: config.agent,
+  };
   const layers: Layer[] = [
     runtimeLayer(runner, config.runtime),
-    cgroupsLayer(openOwnCgroups),
-    poolLayer({ pool: config.pool, places, btrfs }),
+    cgroupsLayer(openOwnCgroups, purpose),
+    poolLayer({ pool: config.pool, places, btrfs, trial: purpose }),
     rootLayer({ places, btrfs, images, image: config.image, helper, bundles, ...trial }),
-    networkLayer(network),
+    purpose === "serve"
+      ? networkLayer(network)
+      : networkTrialLayer(createNetwork({ ...networkOptions, places: scratch }), network),
   ];
   const bootId = config.bootId ?? (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
 

@@ -8,7 +8,7 @@ import { parseConfig } from "./lib/config.ts";
  */
 const config = parseConfig(process.argv.slice(2));
 const logger = createLogger({ program: "doctor", now: systemClock.now });
-const app = await createApp({ config, clock: systemClock, logger, environment: {} });
+const app = await createApp({ config, clock: systemClock, logger, environment: {}, purpose: "doctor" });
 const layers = await app.prove();
 process.stdout.write(`${JSON.stringify({ layers }, undefined, 2)}\n`);
 process.exitCode = layers.every((layer) => layer.proven) ? 0 : 1;

@@ -19,19 +19,18 @@ const main = async (): Promise<void> => {
   const level = process.env["HOLDFAST_LOG_LEVEL"] === "debug" ? "debug" : "info";
   const logger = createLogger({ program: "supervisor", now: clock.now, level });
   const config = parseConfig(process.argv.slice(2));
-  let serving: Serving | undefined;
-  let detail = "starting";
-  const ready = (): Serving => serving ?? refuseUntilReady(detail);
-  const app = await createApp({ config, clock, logger, environment: process.env });
+  const now: { serving?: Serving; detail: string } = { detail: "starting" };
+  const ready = (): Serving => now.serving ?? refuseUntilReady(now.detail);
+  const app = await createApp({ config, clock, logger, environment: process.env, purpose: "serve" });
 
   const handlers = createHandlers(ready);
   const launcherHandlers: RpcHandlers<SupervisorLauncherMethods> = {
-    health: async () => ({ ready: serving !== undefined, version: "0.1.0", detail }),
+    health: async () => ({ ready: now.serving !== undefined, version: "0.1.0", detail: now.detail }),
     info: handlers.info,
     clear: async () => {
       const stopped = await ready().cells.clear();
       await app.dispose();
-      detail = "cleared";
+      now.detail = "cleared";
       return { cells_stopped: stopped };
     },
   };
@@ -43,12 +42,13 @@ const main = async (): Promise<void> => {
   });
   process.once("SIGTERM", () => process.exit(0));
 
-  serving = await begin(app, (problem) => {
-    detail = problem;
-    logger.error("the supervisor does not serve", { detail });
+  const serving = await begin(app, (problem) => {
+    now.detail = problem;
+    logger.error("the supervisor does not serve", { problem });
   });
   if (!serving) return;
-  detail = "serving";
+  now.serving = serving;
+  now.detail = "serving";
   startUpkeep({ serving, clock, logger });
   logger.info("serving", { cells: serving.cells.list().length, volumes: serving.volumes.list().length });
 };

@@ -5,14 +5,14 @@ import type { CellCgroups } from "../cgroups/index.ts";
 import type { Layer } from "./index.ts";
 
 /** Limits, freezing and ending, tried on a sleeping child of our own. */
-export const cgroupsLayer = (open: () => Promise<CellCgroups>): Layer => ({
+export const cgroupsLayer = (open: () => Promise<CellCgroups>, trial: string): Layer => ({
   name: "cgroups",
   remedy:
     "Boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1), or with v1 cpu, memory and pids beside a v2 hierarchy at /sys/fs/cgroup/unified; kernel 5.15 or newer.",
   prove: async () => {
     const cgroups = await open();
     await cgroups.prepare();
-    const name = "trial";
+    const name = `trial-${trial}`;
     const places = await cgroups.create(name, { cpus: 1, memoryBytes: 64 * 1024 * 1024, pids: 8 });
     const child = spawn("sleep", ["60"], { stdio: "ignore" });
     const ended = once(child, "exit");

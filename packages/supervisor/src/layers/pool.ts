@@ -1,6 +1,6 @@
 import { readFile, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { hasCode, makeDirectory } from "../lib/files.ts";
+import { makeDirectory } from "../lib/files.ts";
 import type { Places } from "../lib/places.ts";
 import type { Btrfs } from "../volumes/btrfs.ts";
 import { removeTrial } from "./trial-volume.ts";
@@ -13,12 +13,13 @@ export const poolLayer = (options: {
   readonly pool: string;
   readonly places: Places;
   readonly btrfs: Btrfs;
+  readonly trial: string;
 }): Layer => ({
   name: "pool",
   remedy:
     "Run `holdfast up`: it makes the pool, preallocated, below a directory of root's alone, with quotas on.",
   prove: async () => {
-    const { pool, places, btrfs } = options;
+    const { pool, places, btrfs, trial } = options;
     if ((await statfs(pool)).type !== btrfsMagic) throw new Error(`${pool} is not btrfs`);
     const above = await stat(dirname(pool));
     if (above.uid !== 0 || (above.mode & 0o077) !== 0)
@@ -29,11 +30,13 @@ export const poolLayer = (options: {
     for (const flag of ["nosuid", "nodev"])
       if (!flags?.includes(flag)) throw new Error(`${pool} is not mounted ${flag}`);
     await makeDirectory(places.trials, 0o700);
-    await refuseWithoutQuota(`${places.trials}/quota`, pool, btrfs);
+    await refuseWithoutQuota(`${places.trials}/quota-${trial}`, pool, btrfs);
     return "btrfs, root only, nosuid, nodev; a quota stopped a writer";
   },
 });
 
+/** EDQUOT, which Node has no name for. */
+const quotaExceeded = 122;
 const group = "1/281474976710655";
 
 const refuseWithoutQuota = async (path: string, pool: string, btrfs: Btrfs): Promise<void> => {
@@ -44,7 +47,7 @@ const refuseWithoutQuota = async (path: string, pool: string, btrfs: Btrfs): Pro
   try {
     await writeFile(`${path}/file`, Buffer.alloc(4 * 1024 * 1024, 1));
   } catch (error) {
-    if (hasCode(error, "EDQUOT")) return;
+    if (error instanceof Error && "errno" in error && error.errno === -quotaExceeded) return;
     throw error;
   } finally {
     await removeTrial(path, btrfs);

@@ -15,6 +15,7 @@ export interface RootLayerOptions {
   readonly helper: CellHelper;
   readonly bundles: Bundles;
   readonly agent: string;
+  readonly trial: string;
   readonly trialId: string;
   readonly firstId: number;
   readonly idCount: number;
@@ -28,7 +29,7 @@ export const rootLayer = (options: RootLayerOptions): Layer => ({
   prove: async () => {
     const { places, btrfs, trialId, firstId, idCount } = options;
     const image = await options.images.find(options.image);
-    const volume = `${places.trials}/root`;
+    const volume = `${places.trials}/root-${options.trial}`;
     await makeDirectory(places.trials, 0o700);
     await makeTrial(volume, btrfs);
     try {

@@ -24,6 +24,8 @@ export interface Network {
   prepare(): Promise<void>;
   /** Throws `computer_failed` when the rules are not the installed ones: then no cell may start. */
   verify(): Promise<void>;
+  /** The rules as the kernel lists them; undefined when there is no namespace. */
+  rules(): Promise<string | undefined>;
   plan(slot: number): LinkPlan;
   /** Takes away the link of a cell that is gone, if it is still there. */
   removeLink(slot: number): Promise<void>;
@@ -44,7 +46,7 @@ const settings = [
 ];
 
 export const createNetwork = (options: {
-  readonly places: Places;
+  readonly places: Pick<Places, "namespace" | "namespaceFile">;
   readonly slots: number;
   readonly runner: ProgramRunner;
   readonly logger: Logger;
@@ -93,6 +95,7 @@ export const createNetwork = (options: {
           },
         );
     },
+    rules: async () => ((await exists(places.namespaceFile)) ? listing() : undefined),
     plan: (slot) => ({
       namespace: places.namespaceFile,
       interface: linkName(slot),

@@ -32,7 +32,9 @@ export const createBtrfs = (runner: ProgramRunner): Btrfs => {
   const btrfs = (...args: string[]): Promise<string> => runner.run("btrfs", args, { timeoutMs: 60_000 });
   return {
     createGroup: async (pool, group, parent) => {
-      await btrfs("qgroup", "create", group, pool);
+      const created = await runner.outcome("btrfs", ["qgroup", "create", group, pool]);
+      if (created.status !== 0 && !created.stderr.includes("File exists"))
+        throw new Error(`the quota group ${group} could not be made: ${created.stderr.trim()}`);
       if (parent) await btrfs("qgroup", "assign", "--no-rescan", group, parent, pool);
     },
     limitGroup: async (pool, group, bytes) => {
