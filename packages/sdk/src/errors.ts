@@ -22,7 +22,7 @@ export class HoldfastApiError extends HoldfastError {
     this.serverCode = problem.code;
     this.title = problem.title ?? definition.title;
     this.remedy = problem.remedy ?? definition.remedy;
-    this.retryable = problem.retryable ?? definition.retryable;
+    this.retryable = problem.retryable ?? (known && definition.retryable);
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }

@@ -1,4 +1,5 @@
 import { realpathSync } from "node:fs";
+import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import type { App } from "../app.ts";
@@ -99,9 +100,18 @@ const connectionOf = async (app: App, kind: "http" | "stdio"): Promise<Connectio
   return {
     kind,
     command: process.execPath,
-    args: [realpathSync(entry), "mcp", "--context", name],
+    args: [realpathSync(entry), "mcp", ...chosen(app, name)],
     environment: elsewhere === undefined ? {} : { XDG_CONFIG_HOME: elsewhere },
   };
+};
+
+/** What this call was told of the place is what the bridge will be told. */
+const chosen = (app: App, context: string): readonly string[] => {
+  const { keyFile, url } = app.options;
+  return [
+    ...(url === undefined ? ["--context", context] : ["--url", url]),
+    ...(keyFile === undefined || keyFile === "-" ? [] : ["--key-file", resolve(keyFile)]),
+  ];
 };
 
 const mcpUrl = (url: string): string => new URL("/mcp", url).href;

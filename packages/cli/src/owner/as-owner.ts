@@ -22,13 +22,31 @@ export const asOwner = async <T>(app: App, run: (client: HoldfastClient) => Prom
   }
   const secret = await signInSecret(await readPassphrase(app, `Passphrase of ${name}:`));
   const publicClient = await app.publicClient();
-  const { token } = await publicClient.sessions.create({ name, passphrase: secret });
+  const { token } = await signIn(publicClient, name, secret);
   const client = createClient({ baseUrl: publicClient.baseUrl, token });
   try {
     return await confirming(client, secret, run);
   } finally {
     // It would end by itself; that it may fail here must not hide the result.
     await client.sessions.delete().catch(() => {});
+  }
+};
+
+const signIn = async (
+  client: HoldfastClient,
+  name: string,
+  secret: string,
+): Promise<{ readonly token: string }> => {
+  try {
+    return await client.sessions.create({ name, passphrase: secret });
+  } catch (error) {
+    if (explain(error).code !== "unauthenticated") throw error;
+    throw new CliError(
+      "You are not signed in",
+      `There is no owner ${name} with this passphrase.`,
+      "Try again; after ten wrong ones it takes a while. Forgotten: `holdfast owner login` on the host makes a new code.",
+      exitCodes.notAllowed,
+    );
   }
 };
 

@@ -95,7 +95,7 @@ const newPassphrase = async (app: App): Promise<string> => {
     throw new CliError(
       "The passphrase is too short",
       "It has fewer than 12 characters.",
-      "A few words that come to no other mind.",
+      "Choose a longer one, for example five words that have nothing to do with each other.",
       exitCodes.usage,
     );
   }
