@@ -26,6 +26,8 @@ export const limits = {
   waitMs: 50_000,
   execDefaultWaitMs: 30_000,
   processTimeoutMs: 7 * 24 * 3600 * 1000,
+  /** Processes that are remembered for each computer, running ones not counted; the agent keeps as many. */
+  processesKept: 1000,
   outputLimitBytes: 16 * 1024 * 1024,
   outputLimitMaxBytes: 256 * 1024 * 1024,
   /** Output in one JSON reply; about 20,000 tokens. */
@@ -49,6 +51,7 @@ export const limits = {
   fileReadJsonBytes: 1024 * 1024,
   fileWriteJsonBytes: 3 * 1024 * 1024,
   editsPerCall: 100,
+  archiveEntries: 1_000_000,
 
   idempotencyKeyLength: 200,
   idempotencyKeptMs: 24 * 3600 * 1000,

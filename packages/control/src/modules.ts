@@ -6,6 +6,7 @@ import type { CeilingCheck } from "./domain/ceilings.ts";
 import type { EventLog } from "./domain/events.ts";
 import type { Module } from "./domain/module.ts";
 import type { EventFeed } from "./events/feed.ts";
+import { createMachinesModule } from "./operations/machines.ts";
 import { createPrincipalsModule } from "./operations/principals.ts";
 import { recordHandlers } from "./operations/records.ts";
 import type { Store } from "./store/transaction.ts";
@@ -27,7 +28,10 @@ export interface Shared {
 }
 
 /** The parts of control. Their handlers together are the table that dispatch serves; two may not claim one operation. */
-export const createModules = (shared: Shared): readonly Module[] => [...coreModules(shared)];
+export const createModules = (shared: Shared): readonly Module[] => [
+  ...coreModules(shared),
+  createMachinesModule(shared),
+];
 
 /** What stands without any computer: who there is, and what was done. */
 export const coreModules = (shared: Shared): readonly Module[] => [

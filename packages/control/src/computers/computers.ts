@@ -24,6 +24,10 @@ export class LivingComputers implements Computers {
     return findComputer(this.#db, principal, ref, options);
   }
 
+  choose(principal: Principal, ref: string, found: readonly Computer[]): Computer {
+    return chooseComputer(principal, ref, found);
+  }
+
   reach(computer: Computer, signal: AbortSignal): Promise<Computer> {
     if (computer.state === "awake" && computer.desiredState === "awake") return Promise.resolve(computer);
     return this.#wake(computer, signal, false);
@@ -74,7 +78,15 @@ export const findComputer = async (
   ref: string,
   options: { readonly destroyed?: boolean; readonly lock?: boolean } = {},
 ): Promise<Computer> => {
-  const [first, second] = await findComputers(db, { principal, ref, ...options });
+  const found = await findComputers(db, { principal, ref, ...options });
+  return chooseComputer(principal, ref, found);
+};
+
+const chooseComputer = (
+  principal: Principal,
+  ref: string,
+  [first, second]: readonly Computer[],
+): Computer => {
   if (!first) throw notFound(ref);
   if (second && first.principalId !== principal.id)
     throw new HoldfastError("invalid_input", `more than one computer is called ${ref}; use the id`, {

@@ -221,7 +221,7 @@ export class Reconciler {
   }
 
   #tell(computer: Computer, verified: boolean): void {
-    for (const waiter of [...(this.#waiters.get(computer.id) ?? [])]) waiter(computer, verified);
+    for (const waiter of this.#waiters.get(computer.id) ?? []) waiter(computer, verified);
   }
 }
 

@@ -34,6 +34,8 @@ export interface Computer {
 export interface Computers {
   /** By id or name, among those the principal may see. Throws `not_found`; a destroyed one is found by its id when `destroyed` is set. */
   find(principal: Principal, ref: string, options?: { readonly destroyed?: boolean }): Promise<Computer>;
+  /** The one meant by `ref` among the rows found for it, own ones first. Throws as `find`. */
+  choose(principal: Principal, ref: string, found: readonly Computer[]): Computer;
   /**
    * Returns at once when the computer is awake; else wakes it (asleep or stopped) and waits. Throws `not_found` when it is being
    * destroyed, `computer_failed`, `host_full`, or `computer_starting` when the wait is over before it is awake.

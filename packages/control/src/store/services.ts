@@ -28,6 +28,9 @@ export const findService = (
     .where(ref.startsWith("svc_") ? "id" : "name", "=", ref)
     .executeTakeFirst();
 
+export const getServiceById = (db: Database | Transaction, id: string): Promise<ServiceRow | undefined> =>
+  db.selectFrom("services").selectAll().where("id", "=", id).executeTakeFirst();
+
 export const serviceNameIndex = "services_name";
 
 export interface NewService {

@@ -1,0 +1,203 @@
+import { HoldfastError, type OperationParams } from "@holdfast/contract";
+import type { Clock, CrashPoint, NewId } from "@holdfast/kit";
+import type { CeilingCheck } from "../domain/ceilings.ts";
+import type { Computer, DesiredState } from "../domain/computer.ts";
+import type { EventLog } from "../domain/events.ts";
+import type { OperationContext } from "../domain/handler.ts";
+import {
+  changeComputer,
+  computerNameIndex,
+  type ComputerChange,
+  desire,
+  getComputer,
+  insertComputer,
+} from "../store/computers.ts";
+import { isUniqueViolation } from "../store/errors.ts";
+import type { Database, Transaction } from "../store/transaction.ts";
+import { findComputer } from "./computers.ts";
+import { computerEvent } from "./events.ts";
+import type { Reconciler } from "./reconciler.ts";
+
+export interface LifecycleParts {
+  readonly db: Database;
+  readonly reconciler: Reconciler;
+  readonly ceilings: CeilingCheck;
+  readonly events: EventLog;
+  readonly ids: NewId;
+  readonly clock: Clock;
+  readonly crashPoint: CrashPoint;
+  readonly nodeId: string;
+}
+
+/** A computer whose row says what is wanted by now. */
+export interface AdmittedComputer {
+  readonly target: string;
+  readonly computer: Computer;
+}
+
+/**
+ * What callers ask of computers. Admission writes down what is wanted; the reconciler makes it so, and `await…` only watches it. So a caller
+ * that goes away, or a control that is killed, changes nothing about what happens.
+ */
+export class Lifecycle {
+  readonly #parts: LifecycleParts;
+
+  constructor(parts: LifecycleParts) {
+    this.#parts = parts;
+  }
+
+  async create(
+    transaction: Transaction,
+    { principal }: OperationContext,
+    params: OperationParams<"computer.create">,
+  ): Promise<AdmittedComputer> {
+    const { ceilings, events, ids, clock, nodeId } = this.#parts;
+    const { name, description, size, environment } = params;
+    await ceilings.createComputer(transaction, principal, { name, size });
+    try {
+      const computer = await insertComputer(transaction, {
+        id: ids("computer"),
+        accountId: principal.accountId,
+        nodeId,
+        principalId: principal.id,
+        name,
+        description,
+        size,
+        environment,
+        nowMs: clock.now(),
+      });
+      await events.append(transaction, computerEvent(computer, "created"));
+      return { target: computer.id, computer };
+    } catch (error) {
+      throw taken(error, name);
+    }
+  }
+
+  /** Waits until it is awake. Throws what kept it from being made; then nothing of it is left, and it may be tried again. */
+  async awaitCreated(computer: Computer, waitMs: number, signal: AbortSignal): Promise<Computer> {
+    this.#parts.crashPoint("computer-create-admitted");
+    const made = await this.#parts.reconciler.settle(
+      computer,
+      (row) => (row.state !== "creating" && row.desiredState !== "destroyed") || row.state === "destroyed",
+      { waitMs, signal },
+    );
+    if (made.failureCode !== null && made.desiredState === "destroyed")
+      throw new HoldfastError(made.failureCode, made.reason ?? "the computer could not be made", {
+        computer: made.id,
+        reason: made.reason,
+      });
+    return made;
+  }
+
+  async want(
+    transaction: Transaction,
+    { principal }: OperationContext,
+    ref: string,
+    desired: Exclude<DesiredState, "destroyed">,
+  ): Promise<AdmittedComputer> {
+    const computer = await findComputer(transaction, principal, ref, { lock: true });
+    if (desired === "asleep" && computer.state !== "awake" && computer.state !== "asleep")
+      throw new HoldfastError(
+        "wrong_state",
+        `${computer.name} is ${computer.state}, only one that is awake can sleep`,
+        {
+          state: computer.state,
+        },
+      );
+    if (desired !== "awake" && computer.state === "creating")
+      throw new HoldfastError("wrong_state", `${computer.name} is still being created`, {
+        state: computer.state,
+      });
+    const wanted = await desire(transaction, computer.id, desired, this.#parts.clock.now());
+    return { target: computer.id, computer: wanted ?? computer };
+  }
+
+  /** Destroying what is destroyed already is fine. */
+  async destroy(
+    transaction: Transaction,
+    { principal }: OperationContext,
+    ref: string,
+  ): Promise<AdmittedComputer> {
+    const computer = await findComputer(transaction, principal, ref, { lock: true, destroyed: true });
+    const wanted = await desire(transaction, computer.id, "destroyed", this.#parts.clock.now());
+    return { target: computer.id, computer: wanted ?? computer };
+  }
+
+  /** Waits for the state that was asked for; answers where it is by then. Throws `computer_failed` or `host_full` when it got stuck. */
+  async awaitState(
+    computer: Computer,
+    state: DesiredState,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<Computer> {
+    this.#parts.crashPoint("computer-state-admitted");
+    const reached = await this.#parts.reconciler.settle(
+      computer,
+      (row) =>
+        row.state === state ||
+        row.state === "failed" ||
+        row.desiredState !== state ||
+        row.failureCode !== null,
+      { waitMs, signal },
+    );
+    if (reached.state === "failed" || reached.failureCode === "host_full")
+      throw new HoldfastError(
+        reached.failureCode ?? "computer_failed",
+        `${reached.name} did not become ${state}: ${reached.reason ?? "no reason is known"}`,
+        { computer: reached.id, state: reached.state, reason: reached.reason },
+      );
+    return reached;
+  }
+
+  async update(
+    transaction: Transaction,
+    { principal }: OperationContext,
+    params: OperationParams<"computer.update">,
+  ): Promise<AdmittedComputer> {
+    const { ceilings, clock } = this.#parts;
+    const computer = await findComputer(transaction, principal, params.computer, { lock: true });
+    if (params.if_match === undefined)
+      throw new HoldfastError("version_required", "say which version of the computer this changes", {
+        version: String(computer.version),
+      });
+    if (params.if_match !== String(computer.version))
+      throw new HoldfastError("version_mismatch", `${computer.name} has changed since it was read`, {
+        version: String(computer.version),
+      });
+    const { name, description, size, environment } = params;
+    ceilings.changeComputer(principal, { name, size });
+    const change: ComputerChange = { name, description, size, environment };
+    try {
+      return {
+        target: computer.id,
+        computer: await changeComputer(transaction, computer.id, change, clock.now()),
+      };
+    } catch (error) {
+      throw taken(error, name ?? computer.name);
+    }
+  }
+
+  /** A new size is applied by the supervisor. A computer without a volume gets it when that is made. */
+  awaitResized(computer: Computer, signal: AbortSignal): Promise<Computer> {
+    if (computer.image === null || computer.appliedSize === computer.size) return Promise.resolve(computer);
+    return this.#parts.reconciler.settle(
+      computer,
+      (row) => row.appliedSize === row.size || row.state === "failed",
+      { waitMs: resizeMs, signal },
+    );
+  }
+
+  /** For repeated requests, which know the computer by its id. */
+  async get(id: string): Promise<Computer> {
+    const computer = await getComputer(this.#parts.db, id);
+    if (!computer) throw new HoldfastError("not_found", `there is no computer ${id}`, { computer: id });
+    return computer;
+  }
+}
+
+const resizeMs = 5_000;
+
+const taken = (error: unknown, name: string): unknown =>
+  isUniqueViolation(error, computerNameIndex)
+    ? new HoldfastError("name_taken", `you have a computer called ${name} already`, { name })
+    : error;

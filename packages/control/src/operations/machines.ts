@@ -1,0 +1,84 @@
+import { agentSocketPath, type SupervisorMethods } from "@holdfast/contract";
+import type { Clock, CrashPoint, Logger, NewId, RpcClient } from "@holdfast/kit";
+import { SocketAgents } from "../agents/index.ts";
+import { Lifecycle, LivingComputers, Moves, Reconciler, Watch } from "../computers/index.ts";
+import type { CeilingCheck } from "../domain/ceilings.ts";
+import type { EventLog } from "../domain/events.ts";
+import type { Module } from "../domain/module.ts";
+import type { Store } from "../store/transaction.ts";
+import {
+  Files,
+  Launcher,
+  Processes,
+  ProcessKeeper,
+  ServiceKeeper,
+  Services,
+  WorkObserver,
+  WorkWatch,
+} from "../work/index.ts";
+import { computerHandlers, computerReconciler } from "./computers.ts";
+import { fileHandlers } from "./files.ts";
+import { processHandlers, processReconciler } from "./processes.ts";
+import { serviceHandlers, serviceReconciler } from "./services.ts";
+
+export interface MachinesParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: NewId;
+  readonly logger: Logger;
+  readonly crashPoint: CrashPoint;
+  readonly events: EventLog;
+  readonly ceilings: CeilingCheck;
+  readonly supervisor: RpcClient<SupervisorMethods>;
+  readonly instance: string;
+  readonly nodeId: string;
+  /** Where the agent of a computer listens; by default where the supervisor puts it. */
+  readonly agentSocket?: (computerId: string) => string;
+}
+
+/** Everything that is about computers and what runs on them. */
+export const createMachinesModule = (parts: MachinesParts): Module => {
+  const { store, nodeId } = parts;
+  const { db } = store;
+  const agents = new SocketAgents({
+    socketPath: parts.agentSocket ?? ((id) => agentSocketPath(parts.instance, id)),
+    clock: parts.clock,
+  });
+  const keeper = new ProcessKeeper({ ...parts, agents });
+  const serviceKeeper = new ServiceKeeper({ ...parts, agents });
+  const observer = new WorkObserver({ ...parts, agents, processes: keeper, services: serviceKeeper });
+  const reconciler = new Reconciler({ ...parts, moves: new Moves({ ...parts, observer }) });
+  const computers = new LivingComputers({ ...parts, db, reconciler });
+  const watch = new Watch({ ...parts, db, nodeId, reconciler });
+  const workWatch = new WorkWatch({ ...parts, db, nodeId, processes: keeper, services: serviceKeeper });
+  const cell = { agents, computers };
+  return {
+    handlers: {
+      ...computerHandlers({ ...parts, ...cell, db, lifecycle: new Lifecycle({ ...parts, db, reconciler }) }),
+      ...processHandlers({
+        db,
+        computers,
+        launcher: new Launcher({ ...parts, ...cell, keeper }),
+        processes: new Processes({ ...cell, db, keeper }),
+      }),
+      ...serviceHandlers({
+        db,
+        computers,
+        services: new Services({ ...parts, ...cell, db, keeper: serviceKeeper }),
+      }),
+      ...fileHandlers({ computers, files: new Files(cell) }),
+    },
+    reconcilers: [computerReconciler(db), processReconciler, serviceReconciler],
+    start: () => {
+      watch.start();
+      workWatch.start();
+      return Promise.resolve();
+    },
+    notReady: () => watch.notReady(),
+    stop: async () => {
+      await workWatch.stop();
+      await watch.stop();
+      await reconciler.stop();
+    },
+  };
+};

@@ -1,0 +1,55 @@
+import { AgentUnreachable, type Download } from "../../domain/agents.ts";
+
+/**
+ * The bytes of a download, pulled. `promised` is the length that the agent gave: more or fewer are an error, so that a broken file is never
+ * taken for a whole one. Lets go of the agent when nobody reads on, also before the first byte.
+ */
+export const bounded = (
+  download: Download<"files.read"> | Download<"tar.export">,
+  promised: number | undefined,
+): AsyncIterable<Buffer> => {
+  async function* bytes(): AsyncGenerator<Buffer> {
+    let total = 0;
+    for await (const piece of download.pieces) {
+      if (piece.kind !== "data") continue;
+      total += piece.bytes.length;
+      if (promised !== undefined && total > promised) throw broken("more");
+      yield piece.bytes;
+    }
+    if (promised !== undefined && total < promised) throw broken("less");
+  }
+  const source = bytes();
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () => source.next(),
+      return: async () => {
+        download.close();
+        await source.return(undefined).catch(() => {});
+        return { done: true, value: undefined };
+      },
+    }),
+  };
+};
+
+const broken = (word: string): AgentUnreachable =>
+  new AgentUnreachable(`the file has changed while it was read: ${word} came than it held`, true);
+
+/** As text, without the beginning of a character whose rest is in the next part (`more`). Never less than one byte of what there is. */
+export const wholeText = (
+  bytes: Buffer,
+  more: boolean,
+): { readonly text: string; readonly bytes: number } => {
+  const end = more ? wholeCharacters(bytes) : bytes.length;
+  const shown = end === 0 ? bytes.length : end;
+  return { text: bytes.toString("utf8", 0, shown), bytes: shown };
+};
+
+const wholeCharacters = (bytes: Buffer): number => {
+  for (let behind = 1; behind <= Math.min(4, bytes.length); behind += 1) {
+    const byte = bytes[bytes.length - behind] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > behind ? bytes.length - behind : bytes.length;
+  }
+  return bytes.length;
+};

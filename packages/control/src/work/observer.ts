@@ -1,0 +1,53 @@
+import { limits } from "@holdfast/contract";
+import type { Logger } from "@holdfast/kit";
+import type { Agents } from "../domain/agents.ts";
+import type { CellObserver, Computer } from "../domain/computer.ts";
+import { deleteServices } from "../store/services.ts";
+import type { Transaction } from "../store/transaction.ts";
+import type { ProcessKeeper } from "./processes/keeper.ts";
+import type { ServiceKeeper } from "./services/keeper.ts";
+
+/** What `work/` does when a cell comes and goes. */
+export class WorkObserver implements CellObserver {
+  readonly #parts: WorkObserverParts;
+
+  constructor(parts: WorkObserverParts) {
+    this.#parts = parts;
+  }
+
+  async started(computer: Computer, cellId: string): Promise<void> {
+    // A computer that is just being created has nothing to start and nothing to ask for.
+    if (computer.image === null) return;
+    const { processes, services } = this.#parts;
+    await services.start(computer);
+    await processes.compare({ ...computer, cellId });
+  }
+
+  async stopping(computer: Computer): Promise<void> {
+    const { agents, processes, logger } = this.#parts;
+    try {
+      await agents
+        .of(computer.id)
+        .plain("services.shutdown", { grace_ms: limits.stopGraceMs }, { waitMs: 2 * limits.stopGraceMs });
+      await processes.compare(computer);
+    } catch (error) {
+      logger.warn("a computer is stopped without a graceful end", { computer: computer.id, error });
+    }
+  }
+
+  async gone(transaction: Transaction, computer: Computer): Promise<void> {
+    await this.#parts.processes.gone(transaction, computer);
+    if (computer.desiredState === "destroyed") await deleteServices(transaction, computer.id);
+  }
+
+  forget(computerId: string): void {
+    this.#parts.agents.forget(computerId);
+  }
+}
+
+export interface WorkObserverParts {
+  readonly agents: Agents & { forget(computerId: string): void };
+  readonly processes: ProcessKeeper;
+  readonly services: ServiceKeeper;
+  readonly logger: Logger;
+}

@@ -1,0 +1,181 @@
+import type { AgentProcessState } from "@holdfast/contract";
+import type { Clock, CrashPoint, Logger } from "@holdfast/kit";
+import { AgentFault, type Agents } from "../../domain/agents.ts";
+import type { Computer } from "../../domain/computer.ts";
+import type { EventLog, NewEvent } from "../../domain/events.ts";
+import {
+  listUnended,
+  loseProcesses,
+  observeProcess,
+  type ProcessRow,
+  type ProcessSeen,
+} from "../../store/processes.ts";
+import type { Store, Transaction } from "../../store/transaction.ts";
+import { exitCode, seenOf, withSeen } from "./view.ts";
+
+/** Long waits held open for ends: for each computer, and over all. What is beyond is found by looking from time to time. */
+const waitsPerComputer = 32;
+const waitsOverAll = 512;
+const waitMs = 50_000;
+
+export interface KeeperParts {
+  readonly store: Store;
+  readonly agents: Agents;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly crashPoint: CrashPoint;
+}
+
+/**
+ * Keeps the rows of processes true: writes down each end once, with the event that tells of it, whoever saw it first. Output and exit are on
+ * the computer's disk, so nothing is lost when control restarts; it reads them again.
+ */
+export class ProcessKeeper {
+  readonly #parts: KeeperParts;
+  /** Between admission and the agent's word: not lost, however long the computer takes to wake. */
+  readonly #starting = new Map<string, string>();
+  readonly #waits = new Map<string, string>();
+  readonly #abort = new AbortController();
+
+  constructor(parts: KeeperParts) {
+    this.#parts = parts;
+  }
+
+  /** Until the returned function is called the process is on its way and nobody else may judge it. */
+  starting(computerId: string, id: string): () => void {
+    this.#starting.set(id, computerId);
+    return () => this.#starting.delete(id);
+  }
+
+  /** In the transaction that answers for it, or one of its own. Returns the row as it is then. */
+  async write(
+    transaction: Transaction,
+    computer: Computer,
+    row: ProcessRow,
+    seen: ProcessSeen,
+  ): Promise<ProcessRow> {
+    const now = withSeen(row, seen);
+    const kinds = [
+      ...(row.state === "starting" ? (["started"] as const) : []),
+      ...(now.state === "ended" && row.state !== "ended" ? (["ended"] as const) : []),
+    ];
+    await Promise.all([
+      observeProcess(transaction, row.id, seen),
+      kinds.length > 0 &&
+        this.#parts.events.append(transaction, ...kinds.map((kind) => processEvent(computer, now, kind))),
+    ]);
+    return now;
+  }
+
+  /** Writes what the agent just said of a process, if it is news. */
+  async observe(computer: Computer, row: ProcessRow, state: AgentProcessState): Promise<ProcessRow> {
+    const { store, clock, crashPoint } = this.#parts;
+    const seen = seenOf(state, computer.cellId, clock.now());
+    const now = withSeen(row, seen);
+    if (row.state === "ended" || (row.state === seen.state && seen.state === "running")) return now;
+    crashPoint("process-before-observed");
+    const written = await store.transaction((transaction) => this.write(transaction, computer, row, seen));
+    crashPoint("process-observed");
+    return written;
+  }
+
+  /** Compares all that had not ended with the agent's list. `lost` is what the agent knows nothing of. */
+  async compare(computer: Computer): Promise<void> {
+    const rows = (await listUnended(this.#parts.store.db, computer.id)).filter(
+      (row) => !this.#starting.has(row.id),
+    );
+    if (rows.length === 0) return;
+    const { processes } = await this.#parts.agents.of(computer.id).plain("processes.list", {});
+    const known = new Map(processes.map((state) => [state.id, state]));
+    for (const row of rows) {
+      const state = known.get(row.id);
+      if (state) {
+        const now = await this.observe(computer, row, state);
+        if (now.state === "running") this.watch(computer, now);
+      } else if (row.cell_id !== computer.cellId || row.state === "starting") {
+        await this.#lose(computer, [row]);
+      }
+    }
+  }
+
+  /** The cell is gone with all that ran in it. */
+  async gone(transaction: Transaction, computer: Computer): Promise<void> {
+    const except = [...this.#starting].filter(([, on]) => on === computer.id).map(([id]) => id);
+    const lost = await loseProcesses(transaction, computer.id, {
+      except,
+      nowMs: this.#parts.clock.now(),
+    });
+    if (lost.length > 0)
+      await this.#parts.events.append(
+        transaction,
+        ...lost.map((row) => processEvent(computer, row, "ended")),
+      );
+  }
+
+  /** Waits for the end of a process that goes on by itself, so that it is told of when it happens. */
+  watch(computer: Computer, row: ProcessRow): void {
+    if (this.#waits.has(row.id) || this.#waits.size >= waitsOverAll) return;
+    const here = [...this.#waits.values()].filter((id) => id === computer.id).length;
+    if (here >= waitsPerComputer) return;
+    this.#waits.set(row.id, computer.id);
+    void this.#wait(computer, row).finally(() => this.#waits.delete(row.id));
+  }
+
+  stop(): void {
+    this.#abort.abort(new Error("control is shutting down"));
+  }
+
+  async #wait(computer: Computer, row: ProcessRow): Promise<void> {
+    const { signal } = this.#abort;
+    try {
+      while (!signal.aborted) {
+        const state = await this.#parts.agents
+          .of(computer.id)
+          .plain("processes.get", { id: row.id, wait_ms: waitMs }, { waitMs, signal });
+        const now = await this.observe(computer, row, state);
+        if (now.state === "ended") return;
+      }
+    } catch (error) {
+      // Its cell may have stopped or fallen asleep; looking from time to time finds what became of it.
+      if (!signal.aborted && !(error instanceof AgentFault))
+        this.#parts.logger.debug("the end of a process is not waited for", { process: row.id, error });
+    }
+  }
+
+  async #lose(computer: Computer, rows: readonly ProcessRow[]): Promise<void> {
+    const { store, clock } = this.#parts;
+    for (const row of rows)
+      await store.transaction((transaction) =>
+        this.write(transaction, computer, row, {
+          cellId: null,
+          state: "ended",
+          exit: { kind: "lost" },
+          timedOut: false,
+          outOfMemory: false,
+          background: false,
+          stdinOpen: false,
+          endedAtMs: clock.now(),
+          outputBytes: row.output_bytes,
+          droppedBytes: row.dropped_bytes,
+        }),
+      );
+  }
+}
+
+const processEvent = (computer: Computer, row: ProcessRow, kind: "started" | "ended"): NewEvent => ({
+  accountId: computer.accountId,
+  kind: `process.${kind}`,
+  target: row.id,
+  computerId: computer.id,
+  visibleTo: computer.principalId,
+  data:
+    kind === "started"
+      ? { command: row.command }
+      : {
+          exit_code: exitCode(row.exit),
+          exit: row.exit,
+          timed_out: row.timed_out,
+          out_of_memory: row.out_of_memory,
+        },
+});

@@ -1,0 +1,82 @@
+import type { AgentServiceState } from "@holdfast/contract";
+import type { CrashPoint } from "@holdfast/kit";
+import type { Agents } from "../../domain/agents.ts";
+import type { Computer } from "../../domain/computer.ts";
+import type { EventLog } from "../../domain/events.ts";
+import { getComputer } from "../../store/computers.ts";
+import { listServices, renewEnvironments, type ServiceRow, tellServiceState } from "../../store/services.ts";
+import type { Store } from "../../store/transaction.ts";
+import { specsOf } from "./definition.ts";
+
+export interface ServiceKeeperParts {
+  readonly store: Store;
+  readonly agents: Agents;
+  readonly events: EventLog;
+  readonly crashPoint: CrashPoint;
+}
+
+/** Keeps an agent's set of services equal to what is written down, and tells of their states. */
+export class ServiceKeeper {
+  readonly #parts: ServiceKeeperParts;
+
+  constructor(parts: ServiceKeeperParts) {
+    this.#parts = parts;
+  }
+
+  /** A new cell: services start with the environment of now. */
+  async start(computer: Computer): Promise<void> {
+    await renewEnvironments(this.#parts.store.db, computer.id, computer.environment);
+    await this.push(computer);
+  }
+
+  /** Sends the full set. May be repeated and overtaken: the agent refuses an older revision, and then has a newer set already. */
+  async push(computer: Computer): Promise<readonly AgentServiceState[]> {
+    const { store, agents, crashPoint } = this.#parts;
+    // The revision is read first: the set may then be newer than its number, never older.
+    const now = await getComputer(store.db, computer.id);
+    const rows = await listServices(store.db, computer.id);
+    if (!now || (rows.length === 0 && now.servicesRevision <= 1)) return [];
+    crashPoint("services-before-apply");
+    const { services } = await agents
+      .of(computer.id)
+      .plain("services.apply", { revision: now.servicesRevision, services: specsOf(rows) });
+    crashPoint("services-applied");
+    await this.tell(computer, rows, services);
+    return services;
+  }
+
+  async look(computer: Computer): Promise<void> {
+    const rows = await listServices(this.#parts.store.db, computer.id);
+    if (rows.length === 0) return;
+    const { revision, services } = await this.#parts.agents.of(computer.id).plain("services.list", {});
+    // A change was written down and control ended before it was sent.
+    if (revision < computer.servicesRevision) await this.push(computer);
+    else await this.tell(computer, rows, services);
+  }
+
+  /** One event for each state that lasts and is news. */
+  async tell(
+    computer: Computer,
+    rows: readonly ServiceRow[],
+    states: readonly AgentServiceState[],
+  ): Promise<void> {
+    const { store, events } = this.#parts;
+    for (const row of rows) {
+      const state = states.find(({ id }) => id === row.id);
+      if (!state || passing.has(state.state) || state.state === row.told_state) continue;
+      await store.transaction(async (transaction) => {
+        if (!(await tellServiceState(transaction, row.id, state.state))) return;
+        await events.append(transaction, {
+          accountId: computer.accountId,
+          kind: `service.${state.state}`,
+          target: row.id,
+          computerId: computer.id,
+          visibleTo: computer.principalId,
+          data: { name: row.name, reason: state.reason, restarts: state.restarts },
+        });
+      });
+    }
+  }
+}
+
+const passing: ReadonlySet<AgentServiceState["state"]> = new Set(["waiting", "starting", "stopping"]);
