@@ -37,7 +37,8 @@ export const poolLayer = (options: {
 
 /** EDQUOT, which Node has no name for. */
 const quotaExceeded = 122;
-const group = "1/281474976710655";
+/** Volumes count from 2 (`volumes/`). */
+const group = "1/1";
 
 const refuseWithoutQuota = async (path: string, pool: string, btrfs: Btrfs): Promise<void> => {
   await removeTrial(path, btrfs);

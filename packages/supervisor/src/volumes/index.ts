@@ -55,7 +55,7 @@ export const openVolumes = async (options: {
     await makeDirectory(directory, 0o700);
   const facts = await openFacts({ directory: places.facts, pathOf: places.factsOf });
   const turns = createTurns();
-  let lastGroup = 0;
+  let lastGroup = 1;
   const reserved = new Set<number>();
 
   const takeSlot = (): number => {
