@@ -1,8 +1,9 @@
-//! One static binary with two audiences: `cell` is PID 1 inside a cell, `host …` makes the system calls that the host
+//! One static binary with two audiences: `cell` is PID 1 inside a cell and `view` says what is seen from there, `host …` makes the system calls that the host
 //! programs lack and then executes what they asked for.
 
 mod cell;
 mod host;
+mod view;
 
 use std::process::ExitCode;
 
@@ -15,11 +16,12 @@ fn main() -> ExitCode {
             Some("program") => host::program::main(args.collect()),
             _ => usage(),
         },
+        Some("view") => view::main(args.collect()),
         _ => usage(),
     }
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: holdfast-agent cell … | host cell … | host program …");
+    eprintln!("usage: holdfast-agent cell … | view [--serve] | host cell … | host program …");
     ExitCode::from(64)
 }
