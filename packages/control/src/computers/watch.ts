@@ -36,8 +36,9 @@ export class Watch {
     this.#loops = [
       this.#loop("comparing computers", sweepEveryMs, () => this.#sweep()),
       this.#loop("renewing leases", limits.leaseRenewMs, () => this.#renew()),
-      this.#events(),
     ];
+    // Not waited for at the end: it hangs on the supervisor's answer, and returns when that connection is closed.
+    void this.#events();
   }
 
   async stop(): Promise<void> {
@@ -53,6 +54,7 @@ export class Watch {
   async #sweep(): Promise<void> {
     const { supervisor, reconciler } = this.#parts;
     const { cells } = await supervisor.call("cell.list", {});
+    this.#away = undefined;
     const byComputer = new Map(cells.map((cell) => [cell.computer_id, cell]));
     for await (const computer of this.#living())
       if (decide(computer, byComputer.get(computer.id) ?? "none") !== "none")
