@@ -1,7 +1,7 @@
 import { placesOf, writeSettings, type InstanceSettings } from "@holdfast/launcher";
 import type { Progress } from "./progress.ts";
 import { ensureAgent, needsCompiler } from "./steps/agent.ts";
-import { ensureCgroups } from "./steps/cgroups.ts";
+import { checkCgroups } from "./steps/cgroups.ts";
 import { ensureDatabase } from "./steps/database.ts";
 import { ensureDirectories, ensureTree } from "./steps/directories.ts";
 import { ensureImage } from "./steps/image.ts";
@@ -26,7 +26,7 @@ export const setUp = async (
     ),
   );
   await progress.step("users", () => ensureUsers());
-  await progress.step("cgroups", () => ensureCgroups());
+  await progress.step("cgroups", () => checkCgroups());
   const agent = await progress.step("agent", (note) => ensureAgent(source, note));
   const settings = await progress.step("instance", () => ensureInstance(wishes, source, agent));
   const places = placesOf(settings.instance, settings.data);

@@ -22,3 +22,4 @@ export { planPrograms } from "./programs/plans.ts";
 export { readRecord, runningProgram } from "./programs/record.ts";
 export { readProgramStatus, type ProgramStatus } from "./programs/status.ts";
 export { stopProgram } from "./programs/stop.ts";
+export { supervisorFlags } from "./programs/supervisor.ts";

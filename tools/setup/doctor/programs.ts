@@ -1,10 +1,17 @@
+import { join } from "node:path";
+import process from "node:process";
+import { z } from "zod";
+import { controlLauncherMethods, layerView, socketPath, type StageView } from "@holdfast/contract";
 import {
-  controlLauncherMethods,
-  socketPath,
-  supervisorLauncherMethods,
-  type StageView,
-} from "@holdfast/contract";
-import type { InstanceSettings, ProgramStatus } from "@holdfast/launcher";
+  lookUpUser,
+  placesOf,
+  plainEnvironment,
+  supervisorFlags,
+  tryCommand,
+  userNames,
+  type InstanceSettings,
+  type ProgramStatus,
+} from "@holdfast/launcher";
 import { createRpcClient, systemClock } from "@holdfast/kit";
 import type { Proof } from "./proof.ts";
 
@@ -17,33 +24,34 @@ export const provePrograms = (statuses: readonly ProgramStatus[], logs: string):
     remedy: ready ? "" : `See ${logs}/${name}.log; \`holdfast up\` starts what is down.`,
   }));
 
-/** The supervisor's own proofs of each layer of a cell. They are trials on this host, not version checks. */
+/**
+ * The supervisor's own proofs of each layer of a cell: trials on this host, not version checks. Run beside it with the same flags, so that
+ * they are there when it refuses to start because of one.
+ */
 export const proveLayers = async (settings: InstanceSettings): Promise<readonly Proof[]> => {
-  const client = createRpcClient({
-    path: socketPath(settings.instance, "supervisor", "launcher"),
-    methods: supervisorLauncherMethods,
-    clock: systemClock,
-    timeoutMs: 30_000,
+  const places = placesOf(settings.instance, settings.data);
+  const program = join(places.tree, "packages/supervisor/src/doctor.ts");
+  const flags = supervisorFlags(settings, places, await lookUpUser(userNames.control));
+  const { stdout, stderr } = await tryCommand([process.execPath, program, ...flags], {
+    environment: { ...plainEnvironment, NODE_NO_WARNINGS: "1" },
   });
   try {
-    const { layers } = await client.call("info", {});
+    const { layers } = z.object({ layers: z.array(layerView) }).parse(JSON.parse(stdout));
     return layers.map((layer) => ({
       ...layer,
       name: `layer ${layer.name}`,
       remedy: layer.proven ? "" : layer.remedy,
     }));
-  } catch (error) {
-    const detail = error instanceof Error ? error.message : String(error);
+  } catch {
+    const detail = stderr.trim().split("\n").at(-1) || "the trials gave no result";
     return [
       {
         name: "layers of a cell",
         proven: false,
         detail,
-        remedy: "The supervisor proves them: bring it up first.",
+        remedy: "Run `holdfast up` first, then this again.",
       },
     ];
-  } finally {
-    client.close();
   }
 };
 

@@ -11,6 +11,7 @@ const needed: Readonly<Record<string, string>> = {
   iproute2: "links and namespaces of cells",
   mmdebstrap: "builds the base image",
   nftables: "refuses and counts what cells may not reach",
+  procps: "settings of the kernel for the cells' network",
   uidmap: "the user namespace in which the base image is built",
 };
 const forDatabase = ["postgresql"];

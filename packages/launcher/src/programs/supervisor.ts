@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { socketPath, supervisorLauncherMethods } from "@holdfast/contract";
 import { createRpcClient, type Clock } from "@holdfast/kit";
 import type { UserIds } from "../host/users.ts";
@@ -26,28 +25,7 @@ export const planSupervisor = async (
       settings,
       places,
       user: undefined,
-      arguments: [
-        "--instance",
-        settings.instance,
-        "--short-id",
-        settings.short_id,
-        "--pool",
-        places.pool,
-        "--image",
-        settings.image ?? "",
-        "--uid-base",
-        String(settings.uid_base),
-        "--uid-count",
-        String(settings.uid_count),
-        "--control-gid",
-        String(control.gid),
-        "--gateway-gid",
-        "0",
-        "--agent",
-        settings.agent,
-        "--run",
-        places.run,
-      ],
+      arguments: supervisorFlags(settings, places, control),
       sockets: [
         { kind: "unix", path: socketPath(settings.instance, "supervisor", "launcher"), gid: 0, mode: 0o600 },
         {
@@ -74,4 +52,23 @@ export const planSupervisor = async (
   };
 };
 
-export const supervisorDirectory = (places: Places): string => join(places.run, "supervisor");
+/** What the supervisor is told; its own doctor takes the same. */
+export const supervisorFlags = (
+  settings: InstanceSettings,
+  places: Places,
+  control: UserIds,
+): readonly string[] => {
+  const flags = {
+    instance: settings.instance,
+    "short-id": settings.short_id,
+    pool: places.pool,
+    image: settings.image ?? "",
+    "uid-base": settings.uid_base,
+    "uid-count": settings.uid_count,
+    "control-gid": control.gid,
+    "gateway-gid": 0,
+    agent: settings.agent,
+    run: places.run,
+  };
+  return Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
+};
