@@ -16,16 +16,15 @@ const main = async (): Promise<void> => {
   const options = readOptions(process.argv.slice(2), process.env);
   const ids = createIds(clock);
   const stopping = new AbortController();
-  let app: App | undefined;
-  let doors: HttpDoor | undefined;
+  const running: { app?: App; doors?: HttpDoor } = {};
 
   const launcher = createLauncherDoor({
     version,
     logger,
     stages,
-    notReady: () => (app ? app.notReady() : "starting: waiting for the database"),
+    notReady: () => (running.app ? running.app.notReady() : "starting: waiting for the database"),
     host: () => {
-      if (app) return app.host;
+      if (running.app) return running.app.host;
       throw new HoldfastError("unavailable", "control is starting: the database is not answering yet");
     },
   });
@@ -35,9 +34,9 @@ const main = async (): Promise<void> => {
     if (stopping.signal.aborted) return;
     logger.info("ending", { signal });
     stopping.abort();
-    app?.dispatch.stop();
-    await doors?.close();
-    await app?.stop();
+    running.app?.dispatch.stop();
+    await running.doors?.close();
+    await running.app?.stop();
     await launcher.close();
     process.exit(0);
   };
@@ -54,8 +53,10 @@ const main = async (): Promise<void> => {
 
   const nodeId = await readNodeId(options.dataDirectory, ids);
   const crashPoint = createCrashPoint(process.env);
-  app = await startApp({ ...options, nodeId, clock, ids, logger, crashPoint }, stopping.signal);
-  doors = createDoors({ ...options, app, clock, logger, version });
+  const app = await startApp({ ...options, nodeId, clock, ids, logger, crashPoint }, stopping.signal);
+  running.app = app;
+  const doors = createDoors({ ...options, app, clock, logger, version });
+  running.doors = doors;
   for (const fd of options.httpDescriptors) await doors.listen({ fd });
   if (options.listen) await doors.listen(options.listen);
   logger.info("serving", { address: options.address.origin, version });

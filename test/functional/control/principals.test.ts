@@ -20,7 +20,10 @@ test("a one-time code enrols the first owner, once", async (context) => {
       sealed_key: "c2VhbGVk",
     });
   const replies = await Promise.all([enrol(), enrol()]);
-  assert.deepEqual(replies.map((reply) => reply.status).sort(), [200, 401]);
+  assert.deepEqual(
+    replies.map((reply) => reply.status).sort((a, b) => a - b),
+    [200, 401],
+  );
   const token = String(replies.find((reply) => reply.status === 200)?.body["token"]);
   assert.match(token, /^hfs_/);
   const session = await call(control.url, token, "GET", "/v1/session");
@@ -129,11 +132,17 @@ test("owners are invited, listed and removed; the last one stays", async (contex
     call(control.url, first, "DELETE", `/v1/owners/${idOf("second")}`),
     call(control.url, second, "DELETE", `/v1/owners/${idOf("owner")}`),
   ]);
-  assert.deepEqual(removals.map((reply) => reply.status).sort(), [200, 409]);
+  assert.deepEqual(
+    removals.map((reply) => reply.status).sort((a, b) => a - b),
+    [200, 409],
+  );
   const survivors = await Promise.all(
     [first, second].map(async (token) => (await call(control.url, token, "GET", "/v1/session")).status),
   );
-  assert.deepEqual(survivors.sort(), [200, 401]);
+  assert.deepEqual(
+    survivors.sort((a, b) => a - b),
+    [200, 401],
+  );
 });
 
 test("a session asks for the passphrase again after five minutes", async (context) => {

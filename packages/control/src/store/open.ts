@@ -101,5 +101,5 @@ export const openStore = (options: {
 };
 
 const int8 = 20;
-const typeParser = ((oid: number, format?: "text" | "binary") =>
-  oid === int8 ? Number : pg.types.getTypeParser(oid, format as "text")) as typeof pg.types.getTypeParser;
+const typeParser: pg.CustomTypesConfig["getTypeParser"] = (oid, format) =>
+  oid === int8 ? Number : (pg.types.getTypeParser(oid, format as "text") as (value: string) => unknown);

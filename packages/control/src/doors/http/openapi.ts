@@ -184,7 +184,7 @@ const failures = (operation: Operation): Json => {
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => {
+    [...byStatus].map(([status, codes]): readonly [string, Json] => {
       const [only] = codes;
       if (codes.length === 1 && only) return [String(status), { $ref: `#/components/responses/${only}` }];
       return [

@@ -35,7 +35,7 @@ export const problemOf = (
       "content-type": "application/problem+json",
       "cache-control": "no-store",
       ...(about.rate ? rateHeaders(about.rate) : {}),
-      ...(about.retryAfterMs == null
+      ...(about.retryAfterMs === undefined || about.retryAfterMs === null
         ? {}
         : { "retry-after": String(Math.max(1, Math.ceil(about.retryAfterMs / 1000))) }),
       ...(definition.status === 401 ? { "www-authenticate": 'Bearer realm="holdfast"' } : {}),
