@@ -1,12 +1,24 @@
 import { join } from "node:path";
 import { readFile } from "node:fs/promises";
-import { readProgramStatus, type Places, type ProgramPlan } from "@holdfast/launcher";
+import {
+  readAnnouncedLabels,
+  readProgramStatus,
+  readRecord,
+  recordPath,
+  runningProgram,
+  type Places,
+  type ProgramPlan,
+} from "@holdfast/launcher";
+import { HoldfastError } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 import type { StepResult } from "./progress.ts";
 
 const waitMs = 60_000;
 
-/** Waits until the program serves. Throws after a minute with what it said last and the end of its log. */
+/**
+ * Waits until the program serves, and is the one that the launcher means to run. Throws after a minute with what it said last and the
+ * end of its log.
+ */
 export const waitUntilReady = async (
   plan: ProgramPlan,
   places: Places,
@@ -15,7 +27,7 @@ export const waitUntilReady = async (
   const until = clock.monotonic() + waitMs;
   for (let tries = 0; ; tries += 1) {
     const status = await readProgramStatus(plan, places);
-    if (status.ready) {
+    if (status.ready && (await isCurrent(plan.name, places))) {
       return {
         outcome: tries === 0 ? "skipped" : "done",
         detail: `pid ${status.pid}, ready`,
@@ -32,6 +44,12 @@ export const waitUntilReady = async (
   }
 };
 
+const isCurrent = async (name: string, { records }: Places): Promise<boolean> => {
+  const launcher = runningProgram(await readRecord(recordPath({ records }, "launcher")));
+  const labels = launcher && (await readAnnouncedLabels(records, launcher.pid));
+  return labels !== undefined && labels[name] === (await readRecord(recordPath({ records }, name)))?.label;
+};
+
 const logTail = async (places: Places, program: string): Promise<string> => {
   const path = join(places.log, `${program}.log`);
   const text = await readFile(path, "utf8").catch(() => "");
@@ -41,15 +59,15 @@ const logTail = async (places: Places, program: string): Promise<string> => {
     : `The end of ${path}:\n${lines.map((line) => `  ${line.slice(0, 500)}\n`).join("")}`;
 };
 
-/** Waits until the program answers at all, ready or not. Throws after 20 s. */
-export const waitUntilAnswering = async (plan: ProgramPlan, clock: Clock): Promise<void> => {
+/** Repeats `ask` while the program is not far enough to take it. Throws after 20 s with what it said last. */
+export const askWhenAnswering = async <T>(ask: () => Promise<T>, clock: Clock): Promise<T> => {
   const until = clock.monotonic() + 20_000;
   for (;;) {
     try {
-      await plan.health();
-      return;
-    } catch (cause) {
-      if (clock.monotonic() > until) throw new Error(`${plan.name} does not answer`, { cause });
+      return await ask();
+    } catch (error) {
+      const isEarly = error instanceof HoldfastError && error.code === "unavailable";
+      if (!isEarly || clock.monotonic() > until) throw error;
       await clock.sleep(50);
     }
   }

@@ -12,6 +12,7 @@ export {
   type Places,
 } from "./instance/places.ts";
 export { createHostRegistry, imageBuilderRange, type HostRegistry } from "./instance/registry.ts";
+export { readAnnouncedLabels } from "./launcher.ts";
 export { publicAddress, readSettings, writeSettings, type InstanceSettings } from "./instance/settings.ts";
 export { findPostgresBinaries } from "./postgres/binaries.ts";
 export { ensureCluster } from "./postgres/cluster.ts";

@@ -1,4 +1,7 @@
-import type { Clock, Logger } from "@holdfast/kit";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { writeDurably, type Clock, type Logger } from "@holdfast/kit";
 import { placesOf } from "./instance/places.ts";
 import type { InstanceSettings } from "./instance/settings.ts";
 import { planPrograms } from "./programs/plans.ts";
@@ -19,6 +22,7 @@ export const runLauncher = async (options: {
   const { settings, clock, random, logger, signal } = options;
   const { log, records } = placesOf(settings.instance, settings.data);
   const plans = await planPrograms(settings, clock);
+  await announce(records, plans);
   await Promise.all(
     plans.map((plan) =>
       watchProgram({
@@ -37,4 +41,27 @@ export const runLauncher = async (options: {
 const allReady = async (plans: readonly ProgramPlan[]): Promise<boolean> => {
   const problems = await Promise.allSettled(plans.map((plan) => plan.health()));
   return problems.every((problem) => problem.status === "fulfilled" && problem.value === undefined);
+};
+
+const announced = z.object({ launcher_pid: z.number().int(), labels: z.record(z.string(), z.string()) });
+const announcementPath = (records: string): string => join(records, "plans.json");
+
+const announce = (records: string, plans: readonly ProgramPlan[]): Promise<void> => {
+  const labels = Object.fromEntries(plans.map(({ name, label }) => [name, label]));
+  const content = `${JSON.stringify({ launcher_pid: process.pid, labels })}\n`;
+  return writeDurably(announcementPath(records), content);
+};
+
+/**
+ * What the launcher with this pid means each program to be, by label: until a program carries its label it is an older one about to be
+ * replaced. Undefined until that launcher has planned.
+ */
+export const readAnnouncedLabels = async (
+  records: string,
+  launcherPid: number,
+): Promise<Readonly<Record<string, string>> | undefined> => {
+  const text = await readFile(announcementPath(records), "utf8").catch(() => undefined);
+  if (text === undefined) return undefined;
+  const { launcher_pid, labels } = announced.parse(JSON.parse(text));
+  return launcher_pid === launcherPid ? labels : undefined;
 };

@@ -19,7 +19,7 @@ import { systemClock } from "@holdfast/kit";
 import type { HostArguments } from "../arguments.ts";
 import { findInstance } from "../find-instance.ts";
 import { createProgress, type Progress } from "../progress.ts";
-import { waitUntilAnswering } from "../ready.ts";
+import { askWhenAnswering } from "../ready.ts";
 import { hostRegistry } from "../steps/instance.ts";
 import { releasePool } from "../steps/pool.ts";
 import { lockPath } from "./up.ts";
@@ -79,8 +79,7 @@ const clear = async (plan: ProgramPlan, settings: InstanceSettings): Promise<str
     if (!(await findMount(places.pool)) || !(await findMount(places.tree))) return "";
     await startKeeper(plan, { agent: settings.agent, log: places.log, records: places.records });
   }
-  await waitUntilAnswering(plan, systemClock);
-  await plan.beforeStop?.();
+  await askWhenAnswering(async () => plan.beforeStop?.(), systemClock);
   return ", computers taken down";
 };
 
