@@ -9,14 +9,21 @@ import { Console } from "./terminal/console.ts";
 export const main = async (argv: readonly string[]): Promise<number> => {
   const console = new Console(process, process.env);
   const app = new App(console, process.env, Date.now);
-  const program = createProgram(app, packageJson.version);
+  // A reader that has seen enough (`| head`) ends the command quietly.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
   try {
-    await program.parseAsync([...argv], { from: "user" });
+    await createProgram(app, packageJson.version).parseAsync([...argv], { from: "user" });
     return 0;
   } catch (error) {
     if (error instanceof ExitWith) return error.exitCode;
     if (error instanceof CommanderError) return usage(console, error, argv);
     return failure(app, argv, error);
+  } finally {
+    // A pending read of standard input must not keep a finished command alive.
+    process.stdin.destroy();
   }
 };
 
@@ -47,11 +54,4 @@ const failure = (app: App, argv: readonly string[], error: unknown): number => {
   return told.exitCode;
 };
 
-// A reader that has seen enough (`| head`) ends the command quietly.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(0);
-  throw error;
-});
-process.exitCode = await main(process.argv.slice(2));
-// A pending read of standard input must not keep a finished command alive.
-process.stdin.destroy();
+if (import.meta.main) process.exitCode = await main(process.argv.slice(2));

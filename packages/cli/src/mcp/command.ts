@@ -4,7 +4,6 @@ import { type Command, Option } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import type { App } from "../app.ts";
 import { CliError, exitCodes } from "../errors.ts";
-import { serveBridge } from "./bridge.ts";
 import { type ClientName, clientNames, clients, type Connection } from "./clients.ts";
 import { install } from "./install.ts";
 
@@ -19,6 +18,8 @@ export const addMcp = (program: Command, app: App): void => {
     .action(async () => {
       const { context } = await app.context();
       const key = await app.key();
+      // The protocol is most of what this program weighs: other verbs start without it.
+      const { serveBridge } = await import("./bridge.ts");
       const bridge = serveBridge({
         url: mcpUrl(context.url),
         key,

@@ -121,7 +121,10 @@ export const entriesOf = (value: Row, now: number): readonly (readonly [string, 
     .filter(
       ([, field]) => field !== null && field !== "" && !(isRecord(field) && Object.keys(field).length === 0),
     )
-    .map(([key, field]) => [key.replaceAll("_", " "), entry(key, field, now)] as const);
+    .map(
+      ([key, field]) =>
+        [key.replace(/_(ms|bytes)$/, "").replaceAll("_", " "), entry(key, field, now)] as const,
+    );
 
 const entry = (key: string, field: unknown, now: number): string => {
   if (key.endsWith("_bytes") && typeof field === "number") return formatBytes(field);

@@ -8,7 +8,7 @@ import type { Store, Transaction } from "../../store/transaction.ts";
 import { type CellParts, withAgent } from "../cell.ts";
 import { collectOutput, outputFields, outputPage } from "../output.ts";
 import type { ProcessKeeper } from "./keeper.ts";
-import { commandText, type ExecParams, type Launch, launchOf, type StartParams } from "./spec.ts";
+import { commandText, type ExecParams, holdsInput, type Launch, launchOf, type StartParams } from "./spec.ts";
 import { processView, seenOf, withSeen } from "./view.ts";
 
 export interface LaunchParts extends CellParts {
@@ -55,7 +55,7 @@ export class Launcher {
       operationId: context.operationId,
       command: commandText(params),
       terminal: "terminal" in params && params.terminal !== undefined,
-      stdinOpen: "stdin_open" in params && params.stdin_open,
+      stdinOpen: holdsInput(params),
       nowMs: this.#parts.clock.now(),
     };
     const found = await admitProcess(transaction, context.principal, params.computer, fresh);
@@ -221,7 +221,7 @@ export class Launcher {
             crashPoint("process-before-start");
             const state = await agent.plain("processes.start", launch.spec, { signal: context.signal });
             crashPoint("process-after-start");
-            if (launch.input) await feed(agent, row.id, launch.input, context.signal, params.stdin_open);
+            if (launch.input) await feed(agent, row.id, launch.input, context.signal, holdsInput(params));
             const seen = seenOf(state, awake.cellId, clock.now());
             return {
               output: processView(withSeen(row, seen)),

@@ -15,7 +15,7 @@ export interface Launch {
 
 export const launchOf = (id: string, computer: Computer, params: ExecParams | StartParams): Launch => {
   const input = inputOf(params);
-  const held = "stdin_open" in params && params.stdin_open;
+  const held = holdsInput(params);
   const piped = input !== null && (held || input.length > inlineInputBytes);
   const stdin = piped || held ? "open" : input === null ? "closed" : { base64: input.toString("base64") };
   return {
@@ -33,6 +33,10 @@ export const launchOf = (id: string, computer: Computer, params: ExecParams | St
     input: piped ? input : null,
   };
 };
+
+/** Whether standard input stays open: a terminal without anybody to type would end its shell at once. */
+export const holdsInput = (params: ExecParams | StartParams): boolean =>
+  "stdin_open" in params && (params.stdin_open || params.terminal !== undefined);
 
 /** Throws `invalid_input` when there is not exactly one of `argv` and `command`. */
 export const commandOf = (params: {
