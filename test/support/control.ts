@@ -30,6 +30,7 @@ export interface TestControlOptions {
   readonly clock?: Clock;
   readonly allowHosts?: readonly string[];
   readonly databaseUrl?: string;
+  readonly supervisorSocket?: string;
 }
 
 /** One Postgres for all tests of a file. */
@@ -110,7 +111,7 @@ const startOnce = async (
       logger,
       crashPoint: createCrashPoint({}),
       modules: options.modules ?? createModules,
-      supervisorSocket: "/nonexistent/supervisor.sock",
+      supervisorSocket: options.supervisorSocket ?? "/nonexistent/supervisor.sock",
     },
     new AbortController().signal,
   );

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { startMachines, type TestMachines } from "../../support/machines.ts";
+import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+
+describe("services", () => {
+  let postgres: TestPostgres;
+  let machines: TestMachines;
+  const endings: (() => Promise<void> | void)[] = [];
+  before(async () => {
+    postgres = await startPostgres();
+    machines = await startMachines(
+      { after: (work) => void endings.push(work as () => Promise<void>) },
+      postgres,
+    );
+    const created = await machines.ask("POST", "/v1/computers", {
+      name: "box",
+      environment: { SHARED: "one" },
+    });
+    assert.equal(created.status, 201, JSON.stringify(created.body));
+  });
+  after(async () => {
+    for (const end of endings) await end();
+    await postgres.stop();
+  });
+
+  const services = (
+    path: string,
+    method = "GET",
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ) => machines.ask(method, `/v1/computers/box/services${path}`, body, headers);
+  const node = process.execPath;
+  const web = (text: string) => ({
+    argv: [
+      node,
+      "-e",
+      `require("http").createServer((q, s) => s.end("${text} " + process.env.SHARED)).listen(process.env.PORT, "127.0.0.1")`,
+    ],
+    cwd: "/tmp",
+  });
+  const fetchText = async (port: number) => (await fetch(`http://127.0.0.1:${port}/`)).text();
+
+  test("a service becomes ready, is listed, logged, restarted, updated, stopped and deleted", async () => {
+    const created = await services("", "POST", { name: "web", ...web("hello"), port: 18_431 });
+    assert.equal(created.status, 201, JSON.stringify(created.body));
+    assert.equal(created.body["state"], "ready", JSON.stringify(created.body));
+    assert.equal(await fetchText(18_431), "hello one");
+    assert.equal((await services("", "POST", { name: "web", ...web("x") })).status, 409);
+
+    const listed = (await services("")).body["services"] as { name: string; state: string }[];
+    assert.deepEqual(
+      listed.map(({ name, state }) => [name, state]),
+      [["web", "ready"]],
+    );
+
+    // A changed environment restarts nothing by itself; the next start has it.
+    const computer = await machines.ask("GET", "/v1/computers/box");
+    const updated = await machines.ask(
+      "PATCH",
+      "/v1/computers/box",
+      { environment: { SHARED: "two" } },
+      { "if-match": `"${String(computer.body["version"])}"` },
+    );
+    assert.equal(updated.status, 200, JSON.stringify(updated.body));
+    assert.equal(await fetchText(18_431), "hello one");
+    const restarted = await services("/web/restart", "POST", {});
+    assert.equal(restarted.body["state"], "ready", JSON.stringify(restarted.body));
+    assert.equal(await fetchText(18_431), "hello two");
+
+    const version = String(restarted.body["version"]);
+    assert.equal((await services("/web", "PATCH", { port: 18_432 })).status, 428);
+    assert.equal((await services("/web", "PATCH", { port: 18_432 }, { "if-match": '"0"' })).status, 412);
+    const moved = await services("/web", "PATCH", { port: 18_432 }, { "if-match": `"${version}"` });
+    assert.equal(moved.body["state"], "ready", JSON.stringify(moved.body));
+    assert.equal(await fetchText(18_432), "hello two");
+
+    const stopped = await services("/web/stop", "POST", {});
+    assert.equal(stopped.body["state"], "stopped", JSON.stringify(stopped.body));
+    await assert.rejects(fetchText(18_432));
+    const started = await services("/web/start", "POST", {});
+    assert.equal(started.body["state"], "ready", JSON.stringify(started.body));
+    assert.equal((await services("/web", "DELETE")).status, 200);
+    assert.equal((await services("/web")).status, 404);
+    await assert.rejects(fetchText(18_432));
+  });
+
+  test("services come back when the computer does, in their order", async () => {
+    const first = await services("", "POST", { name: "first", ...web("first"), port: 18_441 });
+    assert.equal(first.body["state"], "ready", JSON.stringify(first.body));
+    const second = await services("", "POST", {
+      name: "second",
+      ...web("second"),
+      port: 18_442,
+      after: ["first"],
+    });
+    assert.equal(second.body["state"], "ready", JSON.stringify(second.body));
+    assert.equal((await machines.ask("POST", "/v1/computers/box/stop", {})).body["state"], "stopped");
+    await assert.rejects(fetchText(18_441));
+    assert.equal((await services("/second")).body["state"], "unknown");
+    assert.equal((await machines.ask("POST", "/v1/computers/box/wake", {})).body["state"], "awake");
+    for (let tries = 0; tries < 100; tries += 1) {
+      if ((await services("/second")).body["state"] === "ready") break;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    assert.equal(await fetchText(18_442), "second two");
+    await services("/first", "DELETE");
+    await services("/second", "DELETE");
+  });
+
+  test("logs end with the last lines and go on from a cursor; a failing service says so", async () => {
+    const created = await services("", "POST", {
+      name: "failing",
+      command: "echo started; echo wrong >&2; exit 7",
+      cwd: "/tmp",
+      restart: { policy: "on_failure", min_backoff_ms: 100, max_backoff_ms: 200, limit: 2 },
+      wait_ms: 10_000,
+      port: 18_450,
+    });
+    assert.equal(created.body["state"], "failed", JSON.stringify(created.body));
+    assert.deepEqual(created.body["exit"], { kind: "exited", code: 7 });
+    const logs = await services("/failing/logs");
+    assert.match(String(logs.body["text"]), /started\n/);
+    assert.match(String(logs.body["text"]), /wrong\n/);
+    const rest = await services(`/failing/logs?cursor=${String(logs.body["next_cursor"])}`);
+    assert.equal(rest.body["text"], "");
+    await services("/failing", "DELETE");
+  });
+
+  test("a definition that cannot be is refused, also in circles", async () => {
+    assert.equal(
+      (await services("", "POST", { name: "a", command: "true", after: ["missing"] })).status,
+      400,
+    );
+    assert.equal((await services("", "POST", { name: "a", command: "true", argv: ["true"] })).status, 400);
+    assert.equal(
+      (await services("", "POST", { name: "a", command: "true", liveness: { kind: "tcp" } })).status,
+      400,
+    );
+    const a = await services("", "POST", { name: "a", command: "sleep 100", cwd: "/tmp" });
+    const b = await services("", "POST", { name: "b", command: "sleep 100", cwd: "/tmp", after: ["a"] });
+    assert.equal(b.status, 201, JSON.stringify(b.body));
+    const circle = await services(
+      "/a",
+      "PATCH",
+      { after: ["b"] },
+      { "if-match": `"${String(a.body["version"])}"` },
+    );
+    assert.equal(circle.status, 400, JSON.stringify(circle.body));
+    await services("/b", "DELETE");
+    await services("/a", "DELETE");
+  });
+
+  test("the same idempotency key makes one service", async () => {
+    const headers = { "idempotency-key": '"svc-1"' };
+    const body = { name: "once", command: "sleep 100", cwd: "/tmp" };
+    const [one, two] = await Promise.all([
+      services("", "POST", body, headers),
+      services("", "POST", body, headers),
+    ]);
+    const later = await services("", "POST", body, headers);
+    assert.equal(later.status, 201, JSON.stringify(later.body));
+    assert.ok([one, two].some((reply) => reply.body["id"] === later.body["id"]));
+    await services("/once", "DELETE");
+  });
+});
