@@ -1,0 +1,46 @@
+import { randomBytes } from "node:crypto";
+import assert from "node:assert/strict";
+import type { OperationInput, OperationOutput } from "@holdfast/contract";
+import type { Assistant } from "./instance.ts";
+
+/** A new computer, awake; answers its id. Whatever is left after a file is destroyed by the instance's leak check. */
+export const createComputer = async (
+  { client }: Assistant,
+  fields: Partial<OperationInput<"computer.create">> = {},
+): Promise<string> => {
+  const computer = await client.computers.create({
+    name: `c-${randomBytes(5).toString("hex")}`,
+    ...fields,
+  });
+  assert.equal(computer.state, "awake", computer.reason ?? "");
+  return computer.id;
+};
+
+/** Runs a shell line to its end. Throws when it is still running after 50 s. */
+export const run = async (
+  { client }: Assistant,
+  computer: string,
+  command: string,
+  fields: Partial<OperationInput<"process.exec">> = {},
+): Promise<OperationOutput<"process.exec">> => {
+  const result = await client.processes.exec({ computer, command, wait_ms: 50_000, ...fields });
+  assert.equal(result.process.state, "ended", `still running: ${command}`);
+  return result;
+};
+
+/** Runs a Python program inside the computer; answers its standard output, throws when it fails. */
+export const python = async (
+  assistant: Assistant,
+  computer: string,
+  program: string,
+  fields: Partial<OperationInput<"process.exec">> = {},
+): Promise<string> => {
+  const result = await assistant.client.processes.exec({
+    computer,
+    argv: ["python3", "-c", program],
+    wait_ms: 50_000,
+    ...fields,
+  });
+  assert.equal(result.process.exit_code, 0, `${result.stdout}${result.stderr}`);
+  return result.stdout;
+};

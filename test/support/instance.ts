@@ -1,0 +1,233 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after } from "node:test";
+import { controlLauncherMethods, type OperationInput, socketPath } from "@holdfast/contract";
+import { createRpcClient, systemClock } from "@holdfast/kit";
+import { createClient, type HoldfastClient } from "@holdfast/sdk";
+import { root } from "../../tools/node24.mjs";
+import { leftovers } from "./leaks.ts";
+import { until } from "./until.ts";
+
+/** Name of the instance that a whole test run shares; the runner sets it and takes the instance down at the end. */
+const sharedName = process.env["HOLDFAST_TEST_INSTANCE"];
+
+export interface ProgramView {
+  readonly name: string;
+  readonly pid: number | null;
+  readonly keeper_pid: number | null;
+  readonly ready: boolean;
+}
+
+export interface Assistant {
+  readonly id: string;
+  readonly keyId: string;
+  readonly secret: string;
+  readonly client: HoldfastClient;
+  /** A client that never repeats a request by itself. */
+  readonly once: HoldfastClient;
+}
+
+/** A running Holdfast as `holdfast up` makes it, and what a test needs to use it as owner, assistant and operator. */
+export interface Instance {
+  readonly name: string;
+  readonly data: string;
+  readonly url: string;
+  readonly port: number;
+  readonly shortId: string;
+  readonly uids: { readonly base: number; readonly count: number };
+  /** The owner's client, its session confirmed just now. */
+  owner(): Promise<HoldfastClient>;
+  ownerToken(): Promise<string>;
+  /** A new assistant with a key of its own. */
+  assistant(ceilings?: OperationInput<"key.create">["ceilings"]): Promise<Assistant>;
+  programs(): Promise<Readonly<Record<string, ProgramView>>>;
+  /** `holdfast up` again, with these additions to its environment. */
+  up(environment?: Readonly<Record<string, string>>): Promise<void>;
+  down(options?: { readonly deleteData: boolean }): Promise<void>;
+  /** Everything of computers on the host that belongs to none of these. */
+  leftovers(computers: readonly string[]): Promise<readonly string[]>;
+}
+
+/**
+ * The instance of this run, up by the time this resolves. Call at the top of a file: registers the file's leak check, and takes the
+ * instance down after the file when no runner keeps it for the next one.
+ */
+export const useInstance = (): Promise<Instance> => {
+  const name = sharedName ?? `t${process.pid.toString(36)}`;
+  const opened = openInstance(name);
+  after(async () => {
+    const instance = await opened;
+    try {
+      await checkLeaks(instance);
+    } finally {
+      if (sharedName === undefined) await instance.down({ deleteData: true });
+    }
+  });
+  return opened;
+};
+
+/** An instance for one file that kills programs or the like. Taken down with its data afterwards, whatever happened. */
+export const usePrivateInstance = (label: string): Promise<Instance> => {
+  const opened = openInstance(`${label}-${process.pid.toString(36)}`.slice(0, 16));
+  after(async () => {
+    const instance = await opened;
+    await instance.down({ deleteData: true });
+    const left = await instance.leftovers([]);
+    if (left.length > 0) throw new Error(`after \`down\` there is left: ${left.join("; ")}`);
+  });
+  return opened;
+};
+
+/** Destroys what tests have left, and throws when something is on the host that belongs to no computer. */
+const checkLeaks = async (instance: Instance): Promise<void> => {
+  const owner = await instance.owner();
+  const list = await owner.computers.list({ limit: 200 });
+  await Promise.all(list.computers.map(({ id }) => owner.computers.destroy({ computer: id })));
+  let left: readonly string[] = [];
+  await until(
+    "nothing is left of destroyed computers",
+    async () => {
+      left = await instance.leftovers([]);
+      return left.length === 0;
+    },
+    { withinMs: 20_000, detail: () => left.join("; ") },
+  );
+};
+
+const openInstance = async (name: string): Promise<Instance> => {
+  const data = `/var/lib/holdfast-${name}`;
+  const flags = ["--instance", name, "--data", data];
+  const up = async (environment: Readonly<Record<string, string>> = {}): Promise<void> => {
+    await holdfast(["up", "--bare", "--pool-size", "10G", ...flags], environment);
+  };
+  const down: Instance["down"] = async (options) => {
+    await holdfast(["down", ...flags, ...(options?.deleteData ? ["--delete-data", name] : [])]);
+  };
+  try {
+    await up();
+  } catch (error) {
+    if (sharedName !== name) await down({ deleteData: true }).catch(() => undefined);
+    throw error;
+  }
+  const settings = JSON.parse(await readFile(join(data, "instance.json"), "utf8")) as Settings;
+  const [address = ""] = settings.listen;
+  const url = `http://${address}`;
+  const ownerFile = join(data, "test-owner.json");
+
+  const ownerToken = async (): Promise<string> => {
+    const known = await readOwner(ownerFile);
+    const owner = known ?? (await enrol(name, url));
+    if (!known) await writeFile(ownerFile, JSON.stringify(owner), { mode: 0o600 });
+    await createClient({ baseUrl: url, token: owner.token, retries: 8 }).sessions.confirm({
+      passphrase: owner.passphrase,
+    });
+    return owner.token;
+  };
+  const owner = async (): Promise<HoldfastClient> =>
+    createClient({ baseUrl: url, token: await ownerToken(), retries: 8 });
+
+  return {
+    name,
+    data,
+    url,
+    port: Number(address.split(":")[1]),
+    shortId: settings.short_id,
+    uids: { base: settings.uid_base, count: settings.uid_count },
+    owner,
+    ownerToken,
+    assistant: async (ceilings = {}) => {
+      const made = await (await owner()).keys.create({
+        name: `a-${randomBytes(6).toString("hex")}`,
+        ceilings: { computers: 100, largest_size: "large", ...ceilings },
+      });
+      return {
+        id: made.key.assistant,
+        keyId: made.key.id,
+        secret: made.secret,
+        client: createClient({ baseUrl: url, token: made.secret }),
+        once: createClient({ baseUrl: url, token: made.secret, retries: 0 }),
+      };
+    },
+    programs: async () => {
+      const { stdout } = await holdfast(["status", "--json", ...flags], {}, [0, 3]);
+      const { programs } = JSON.parse(stdout) as { readonly programs: readonly ProgramView[] };
+      return Object.fromEntries(programs.map((program) => [program.name, program]));
+    },
+    up,
+    down,
+    leftovers: (computers) =>
+      leftovers(
+        {
+          instance: name,
+          shortId: settings.short_id,
+          pool: join(data, "pool/fs"),
+          run: `/run/holdfast/${name}`,
+          uidBase: settings.uid_base,
+          uidCount: settings.uid_count,
+        },
+        { computers },
+      ),
+  };
+};
+
+interface Settings {
+  readonly short_id: string;
+  readonly uid_base: number;
+  readonly uid_count: number;
+  readonly listen: readonly string[];
+}
+
+interface Owner {
+  readonly token: string;
+  readonly passphrase: string;
+}
+
+const readOwner = async (path: string): Promise<Owner | undefined> => {
+  const text = await readFile(path, "utf8").catch(() => undefined);
+  return text === undefined ? undefined : (JSON.parse(text) as Owner);
+};
+
+/** The first owner, by the one-time code that only root of the host can mint. */
+const enrol = async (instance: string, url: string): Promise<Owner> => {
+  const launcher = createRpcClient({
+    path: socketPath(instance, "control", "launcher"),
+    methods: controlLauncherMethods,
+    clock: systemClock,
+  });
+  const { code } = await launcher.call("owner.login_code", {});
+  launcher.close();
+  const passphrase = randomBytes(16).toString("hex");
+  const { token } = await createClient({ baseUrl: url }).sessions.enrol({
+    code,
+    passphrase,
+    public_key: randomBytes(32).toString("base64url"),
+    sealed_key: randomBytes(64).toString("base64url"),
+  });
+  return { token, passphrase };
+};
+
+const holdfast = (
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  accepted: readonly number[] = [0],
+): Promise<{ readonly stdout: string }> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [join(root, "bin/holdfast.mjs"), ...argv], {
+      // A home of its own: what `up` writes for its user is no business of the person who runs the tests.
+      env: { PATH: process.env["PATH"], HOME: "/nonexistent", XDG_CONFIG_HOME: testHome, ...environment },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let stdout = "";
+    let stderr = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+    child.once("error", reject);
+    child.once("close", (code) => {
+      if (accepted.includes(code ?? -1)) resolve({ stdout });
+      else reject(new Error(`holdfast ${argv.join(" ")} ended with ${code}:\n${stderr}${stdout}`));
+    });
+  });
+
+const testHome = "/run/holdfast-test-home";
