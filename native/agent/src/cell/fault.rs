@@ -45,7 +45,6 @@ pub enum Code {
     ShuttingDown,
     ConnectionRefused,
     LimitReached,
-    TimedOut,
     Internal,
 }
 
@@ -76,7 +75,6 @@ impl Code {
             Code::ShuttingDown => "shutting_down",
             Code::ConnectionRefused => "connection_refused",
             Code::LimitReached => "limit_reached",
-            Code::TimedOut => "timed_out",
             Code::Internal => "internal",
         }
     }

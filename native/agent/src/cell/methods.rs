@@ -6,7 +6,7 @@ use super::fault::{Code, Fault, Stop};
 use super::frames::Kind;
 use super::process::methods as processes;
 use super::service::methods as services;
-use super::{files, ports, system};
+use super::{files, ports, system, tar};
 use serde_json::Value;
 use std::future::Future;
 use std::rc::Rc;
@@ -38,6 +38,9 @@ pub async fn run(agent: &Rc<Agent>, conn: &Conn, method: &str, params: Value) ->
         "files.move" => plain(conn, files::rename(agent, params)).await,
         "files.delete" => plain(conn, files::delete(agent, params)).await,
         "files.mkdir" => plain(conn, files::mkdir(agent, params)).await,
+        "files.watch" => download(conn, files::watch(agent, conn, params)).await,
+        "tar.export" => download(conn, tar::export(agent, conn, params)).await,
+        "tar.import" => tar::import(agent, conn, params).await,
         "ports.list" => plain(conn, ports::list(agent, params)).await,
         "usage.read" => plain(conn, system::usage(agent, params)).await,
         "system.sync" => plain(conn, system::sync(agent, params)).await,

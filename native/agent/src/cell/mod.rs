@@ -1,6 +1,9 @@
 //! PID 1 of a cell: reaps, runs processes and services, serves files, forwards ingress. One thread runs the loop; a few
 //! more, started at boot, do file work that may block.
 
+// A panic here ends the cell: this is its PID 1.
+#![cfg_attr(not(test), deny(clippy::expect_used, clippy::panic, clippy::unwrap_used))]
+
 mod agent;
 mod base64;
 mod blocking;
@@ -24,6 +27,7 @@ mod serve;
 mod service;
 mod sys;
 mod system;
+mod tar;
 
 use agent::Agent;
 use options::Options;

@@ -7,9 +7,12 @@ mod path;
 mod read;
 mod simple;
 mod tree;
+mod watch;
 mod write;
 
-pub use entry::{kind, lossy, version};
+pub use entry::lossy;
 pub use methods::{delete, edit, list, mkdir, read, rename, stat, write};
 pub use path::{make_one, Place};
 pub use tree::remove_tree;
+pub use watch::watch;
+pub use write::sync_directory;
