@@ -76,6 +76,27 @@ impl Conn {
         }
     }
 
+    /// Says that nothing more comes and takes what the host still sends. A close with unread bytes would break the host's next
+    /// write, and with it what it has not read yet.
+    pub async fn discard(&self) {
+        // SAFETY: the descriptor is this stream's own.
+        unsafe { libc::shutdown(self.stream.as_raw_fd(), libc::SHUT_WR) };
+        let mut scrap = vec![0; 64 * 1024];
+        loop {
+            match self.stream.try_read(&mut scrap) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.stream.readable().await.is_err() {
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+    }
+
     async fn send_parts(&self, kind: Kind, parts: &[&[u8]]) -> Result<(), Gone> {
         let length = parts.iter().map(|part| part.len()).sum();
         let header = frames::header(kind, length);

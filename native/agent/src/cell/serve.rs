@@ -80,7 +80,10 @@ async fn serve(agent: &Rc<Agent>, stream: UnixStream, is_ingress: bool) {
         Err(stop) => Err(stop),
     };
     if let Err(Stop::Fault(fault)) = stop {
-        let _ = tokio::time::timeout(Duration::from_secs(10), conn.send(Kind::Error, &fault.payload())).await;
+        let said = tokio::time::timeout(Duration::from_secs(10), conn.send(Kind::Error, &fault.payload())).await;
+        if let Ok(Ok(())) = said {
+            let _ = tokio::time::timeout(Duration::from_secs(2), conn.discard()).await;
+        }
     }
 }
 
