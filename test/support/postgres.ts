@@ -15,9 +15,10 @@ export interface TestPostgres {
   url(database: string): string;
   /** A fresh database with the schema of `migrations/`; dropped by `drop`. */
   createDatabase(): Promise<{ readonly url: string; drop(): Promise<void> }>;
-  /** `kill -9` of the postmaster, as the reliability tests need it; `restart` brings it back. */
-  readonly postmasterPid: () => number | undefined;
-  restart(): Promise<void>;
+  /** The same without any schema. */
+  createEmptyDatabase(): Promise<{ readonly url: string; drop(): Promise<void> }>;
+  /** `kill -9` of the postmaster, then a start on what it left. Only of a cluster of one's `own`. */
+  killAndRestart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -27,24 +28,27 @@ const template = "holdfast_template";
  * A private cluster with `fsync` on, under an unprivileged user, in a temporary directory. It dies with the process that started it. When
  * the runner has started one for the whole run (`HOLDFAST_TEST_POSTGRES` is its socket directory) that one is used.
  */
-export const startPostgres = async (): Promise<TestPostgres> => {
-  const shared = process.env["HOLDFAST_TEST_POSTGRES"];
+export const startPostgres = async (options: { readonly own?: boolean } = {}): Promise<TestPostgres> => {
+  const shared = options.own ? undefined : process.env["HOLDFAST_TEST_POSTGRES"];
   const cluster = shared ? { socket: shared } : await startCluster();
   const url = (database: string): string => `postgres:///${database}?host=${cluster.socket}&user=postgres`;
   await prepareTemplate(url);
+  const create = async (from: string) => {
+    const name = `test_${randomBytes(6).toString("hex")}`;
+    await admin(url("postgres"), `create database ${name} template ${from} strategy wal_log`);
+    return {
+      url: url(name),
+      drop: () => admin(url("postgres"), `drop database if exists ${name} with (force)`),
+    };
+  };
   return {
     url,
-    createDatabase: async () => {
-      const name = `test_${randomBytes(6).toString("hex")}`;
-      await admin(url("postgres"), `create database ${name} template ${template} strategy wal_log`);
-      return {
-        url: url(name),
-        drop: () => admin(url("postgres"), `drop database if exists ${name} with (force)`),
-      };
-    },
-    postmasterPid: () => ("pid" in cluster ? cluster.pid() : undefined),
-    restart: async () => {
-      if ("start" in cluster) await cluster.start();
+    createDatabase: () => create(template),
+    createEmptyDatabase: () => create("template0"),
+    killAndRestart: async () => {
+      if (!("kill" in cluster)) throw new Error("the cluster is shared: ask for one of your own");
+      await cluster.kill();
+      await cluster.start();
     },
     stop: async () => {
       if ("stop" in cluster) await cluster.stop();
@@ -54,6 +58,7 @@ export const startPostgres = async (): Promise<TestPostgres> => {
 
 const prepareTemplate = async (url: (database: string) => string): Promise<void> => {
   const client = new pg.Client({ connectionString: url("postgres") });
+  client.on("error", () => {});
   await client.connect();
   try {
     // Several test processes may share the cluster: one makes the template, the others wait.
@@ -73,6 +78,7 @@ const prepareTemplate = async (url: (database: string) => string): Promise<void>
 
 const admin = async (url: string, statement: string): Promise<void> => {
   const client = new pg.Client({ connectionString: url });
+  client.on("error", () => {});
   await client.connect();
   try {
     await client.query(statement);
@@ -83,8 +89,8 @@ const admin = async (url: string, statement: string): Promise<void> => {
 
 interface Cluster {
   readonly socket: string;
-  pid(): number | undefined;
   start(): Promise<void>;
+  kill(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -115,15 +121,14 @@ export const startCluster = async (): Promise<Cluster> => {
   ]);
 
   let child: ReturnType<typeof spawn> | undefined;
-  const start = async (): Promise<void> => {
+  const launch = (): ReturnType<typeof spawn> => {
     const options = [
       "listen_addresses=",
       `unix_socket_directories=${directory}`,
       "max_connections=200",
       "log_min_messages=fatal",
-      "log_checkpoints=off",
     ];
-    child = spawn(
+    const started = spawn(
       command,
       [
         ...prefix,
@@ -133,37 +138,52 @@ export const startCluster = async (): Promise<Cluster> => {
         data,
         ...options.flatMap((option) => ["-c", option]),
       ],
-      { stdio: ["ignore", "ignore", "inherit"], env: { PATH: process.env["PATH"] ?? "", LANG: "C.UTF-8" } },
+      { stdio: "ignore", env: { PATH: process.env["PATH"] ?? "", LANG: "C.UTF-8" } },
     );
-    child.unref();
-    await waitUntilReady(directory, child);
+    started.unref();
+    return started;
+  };
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (!child || hasEnded(child)) return;
+    const ended = new Promise((resolve) => child?.once("exit", resolve));
+    child.ref();
+    child.kill(signal);
+    await ended;
+  };
+  const start = async (): Promise<void> => {
+    for (const deadline = Date.now() + 30_000; ; ) {
+      child = launch();
+      if (await becomesReady(directory, child)) return;
+      // After a `kill -9` it refuses to start while backends of the one before still hold its memory.
+      if (Date.now() > deadline) throw new Error("the test cluster did not start");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
   };
   await start();
   return {
     socket: directory,
-    pid: () => child?.pid,
     start,
+    kill: () => end("SIGKILL"),
     stop: async () => {
-      if (child && child.exitCode === null && child.signalCode === null) {
-        const ended = new Promise((resolve) => child?.once("exit", resolve));
-        child.ref();
-        child.kill("SIGINT");
-        await ended;
-      }
+      await end("SIGINT");
       await rm(directory, { recursive: true, force: true });
     },
   };
 };
 
-const waitUntilReady = async (directory: string, child: ReturnType<typeof spawn>): Promise<void> => {
-  for (const deadline = Date.now() + 30_000; ; ) {
-    try {
-      return await admin(`postgres:///postgres?host=${directory}&user=postgres`, "select 1");
-    } catch (cause) {
-      if (child.exitCode !== null || Date.now() > deadline)
-        throw new Error("the test cluster did not start", { cause });
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+const hasEnded = (child: ReturnType<typeof spawn>): boolean =>
+  child.exitCode !== null || child.signalCode !== null;
+
+/** False when it ended instead. */
+const becomesReady = async (directory: string, child: ReturnType<typeof spawn>): Promise<boolean> => {
+  for (;;) {
+    if (hasEnded(child)) return false;
+    const ready = await admin(`postgres:///postgres?host=${directory}&user=postgres`, "select 1").then(
+      () => true,
+      () => false,
+    );
+    if (ready) return true;
+    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 };
 

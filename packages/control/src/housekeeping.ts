@@ -8,7 +8,10 @@ import { deleteExpiredKeys } from "./store/idempotency.ts";
 import { deleteOldSessions } from "./store/owners.ts";
 import type { Store } from "./store/transaction.ts";
 
-const everyMs = 10_000;
+/** Operations whose admission or outcome was lost with a database connection wait at most this long for reconciliation. */
+const everyMs = 2000;
+/** The rest is done every so many rounds. */
+const cleaningRounds = 15;
 /** Ended and expired sessions are kept this long, for the records that name them. */
 const sessionsKeptMs = 30 * 24 * 3600 * 1000;
 
@@ -26,10 +29,14 @@ export const createHousekeeping = (parts: {
   const stopping = new AbortController();
   let loop: Promise<void> = Promise.resolve();
 
-  const round = async (): Promise<void> => {
+  const round = async (number: number): Promise<void> => {
+    await parts.reconciliation.pass();
+    if (number % cleaningRounds === 0) await clean();
+  };
+
+  const clean = async (): Promise<void> => {
     const { db } = parts.store;
     const nowMs = parts.clock.now();
-    await parts.reconciliation.pass();
     await parts.authority.flushUses();
     await deleteExpiredKeys(db, nowMs);
     await deleteOldAttempts(db, nowMs - limits.loginWindowMs);
@@ -38,9 +45,11 @@ export const createHousekeeping = (parts: {
   };
 
   const run = async (): Promise<void> => {
-    for (;;) {
+    for (let number = 1; ; number += 1) {
       await parts.clock.sleep(everyMs, stopping.signal);
-      await round().catch((error: unknown) => parts.logger.warn("housekeeping is tried again", { error }));
+      await round(number).catch((error: unknown) =>
+        parts.logger.warn("housekeeping is tried again", { error }),
+      );
     }
   };
 

@@ -128,6 +128,7 @@ export const createAdmission = (parts: Parts): Admission => ({
     const taken = new Error("the idempotency key is taken");
 
     const record: ReturnType<Admission["begin"]>["record"] = async (row) => {
+      parts.crashPoint("operation-before-admitted");
       try {
         const value = await parts.store.transaction<Admitted>(
           async (transaction) => {
@@ -163,7 +164,7 @@ export const createAdmission = (parts: Parts): Admission => ({
     const settle: ReturnType<Admission["begin"]>["settle"] = async (end) => {
       let failure =
         end.error === undefined ? null : asHoldfastError(end.error, parts.logger, context.operationId);
-      parts.crashPoint("operation-ran");
+      parts.crashPoint("operation-before-settled");
       for (let attempt = 0; ; attempt += 1) {
         try {
           await parts.store.transaction((transaction) => apply(transaction, end, failure));

@@ -39,7 +39,7 @@ export const createReconciliation = (parts: {
         durationMs: Math.min(Math.max(0, parts.clock.now() - unsettled.startedAtMs), 2 ** 31 - 1),
       });
       if (wrote) await keep(transaction, unsettled, known);
-      parts.crashPoint("operation-reconciled");
+      parts.crashPoint("operation-before-reconciled");
     });
 
   return {

@@ -21,6 +21,8 @@ export const migrate = async (options: {
 }): Promise<void> => {
   const files = await readMigrations();
   const client = new pg.Client(clientConfig(options.url));
+  // A broken connection fails the statement under way, which is told below.
+  client.on("error", () => {});
   try {
     await client.connect();
     for (;;) {
@@ -40,7 +42,7 @@ export const migrate = async (options: {
           next.digest,
           options.now(),
         ]);
-        options.crashPoint("migration-applied");
+        options.crashPoint("migration-before-commit");
       }
       await client.query("commit");
       if (!next) return;

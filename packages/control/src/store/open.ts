@@ -50,7 +50,12 @@ export const openStore = (options: {
     connectionTimeoutMillis: 5000,
     types: { getTypeParser: typeParser },
   } as pg.PoolConfig);
-  pool.on("error", (error) => options.logger.warn("an idle database connection broke", { error }));
+  // The pool listens only while a connection is idle. One that is broken off while in use says so here and to the statement under way;
+  // without a listener Node would end the program.
+  pool.on("connect", (client) => {
+    client.on("error", (error) => options.logger.debug("a database connection broke", { error }));
+  });
+  pool.on("error", (error) => options.logger.debug("an idle database connection broke", { error }));
 
   const names = createStatementNames();
   const db = new Kysely<Tables>({ dialect: poolDialect(pool, names) });

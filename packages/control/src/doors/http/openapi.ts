@@ -203,6 +203,10 @@ const schemaOf = (schema: z.ZodType, io: "input" | "output"): Json => {
     io,
     target: "draft-2020-12",
     unrepresentable: "any",
+    // A name of zod's own; the pattern beside it says the same.
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.format === "starts_with") delete jsonSchema.format;
+    },
   });
   return rest;
 };

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { call, createKey, enrolOwner, startControl } from "../../support/control.ts";
+import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { query } from "../../support/query.ts";
+
+let postgres: TestPostgres;
+before(async () => {
+  postgres = await startPostgres();
+});
+after(() => postgres.stop());
+
+const start = async (
+  context: Parameters<typeof startControl>[0],
+  ceilings: Readonly<Record<string, unknown>>,
+) => {
+  const control = await startControl(context, postgres);
+  const owner = await enrolOwner(control);
+  const key = await createKey(control, owner, "claude", { ceilings });
+  const create = (name: string, fields: Readonly<Record<string, unknown>> = {}) =>
+    call(control.url, key.secret, "POST", "/v1/computers", { name, wait_ms: 0, ...fields });
+  return { control, owner, key, create };
+};
+
+test("fifty creations at once never pass the ceiling, and none below it is refused", async (context) => {
+  const { control, create } = await start(context, { computers: 7 });
+  const replies = await Promise.all(Array.from({ length: 50 }, (_, index) => create(`c${index}`)));
+  const made = replies.filter((reply) => reply.status === 201);
+  assert.equal(made.length, 7);
+  for (const reply of replies.filter((one) => one.status !== 201))
+    assert.deepEqual(
+      [reply.status, reply.body["code"]],
+      [403, "ceiling_reached"],
+      JSON.stringify(reply.body),
+    );
+  const rows = await query(control.databaseUrl, "select count(*)::int as n from computers");
+  assert.deepEqual(rows, [{ n: 7 }]);
+});
+
+test("name prefix and largest size hold for creation and for changes", async (context) => {
+  const { control, key, create } = await start(context, { name_prefix: "ci-", largest_size: "small" });
+  assert.equal((await create("other")).body["code"], "ceiling_reached");
+  assert.equal((await create("ci-big", { size: "medium" })).body["code"], "ceiling_reached");
+  const made = await create("ci-one");
+  assert.equal(made.status, 201);
+  const change = (fields: Readonly<Record<string, unknown>>) =>
+    call(control.url, key.secret, "PATCH", "/v1/computers/ci-one", fields, {
+      "if-match": made.headers.get("etag") ?? "",
+    });
+  assert.equal((await change({ name: "other" })).body["code"], "ceiling_reached");
+  assert.equal((await change({ size: "large" })).body["code"], "ceiling_reached");
+});
+
+test("another assistant's computer is not there, by name or by id, for any operation", async (context) => {
+  const { control, owner, create } = await start(context, {});
+  const made = await create("mine");
+  const id = String(made.body["id"]);
+  const other = await createKey(control, owner, "codex");
+  for (const ref of [id, "mine"]) {
+    for (const [method, path, body] of [
+      ["GET", ""],
+      ["PATCH", "", { description: "x" }],
+      ["DELETE", ""],
+      ["POST", "/stop", {}],
+      ["GET", "/usage"],
+      ["GET", "/processes"],
+      ["POST", "/exec", { command: "true" }],
+      ["GET", "/files?path=/"],
+      ["GET", "/services"],
+    ] as const) {
+      const reply = await call(control.url, other.secret, method, `/v1/computers/${ref}${path}`, body);
+      assert.deepEqual([reply.status, reply.body["code"]], [404, "not_found"], `${method} ${ref}${path}`);
+    }
+  }
+  assert.equal(
+    (await call(control.url, other.secret, "GET", "/v1/computers")).body["computers"]?.toString(),
+    "",
+  );
+  assert.equal((await call(control.url, owner, "GET", `/v1/computers/${id}`)).status, 200);
+});
