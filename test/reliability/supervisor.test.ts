@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { after, afterEach, before, test } from "node:test";
+import { createIds, systemClock } from "@holdfast/kit";
+import { openCellHost, type CellHost } from "../support/cell-host.ts";
+
+let host: CellHost;
+before(async () => {
+  host = await openCellHost();
+  await host.start();
+});
+after(() => host.close());
+
+/** Nothing of a computer outlives it. */
+afterEach(async () => {
+  const { volumes } = await host.control.call("volume.list", {});
+  for (const { computer_id } of volumes) await host.control.call("volume.destroy", { computer_id });
+  assert.deepEqual(await host.leftovers([]), []);
+});
+
+const newId = createIds(systemClock);
+const size = "small" as const;
+
+test("cells live on when the supervisor is killed, frozen ones too, and are adopted with their leases", async () => {
+  const [awake, asleep] = [await host.newComputer(), await host.newComputer()];
+  await host.control.call("cell.freeze", { computer_id: asleep });
+  const first = await host.exec(awake, ["/bin/sh", "-c", "sleep 300 >/dev/null 2>&1 & echo $!"]);
+  const before = await host.control.call("cell.list", {});
+
+  await host.kill();
+  const still = await host.exec(awake, ["/bin/kill", "-0", first.stdout.trim()]);
+  assert.equal(still.code, 0, "the process in the cell was not touched");
+  await host.start();
+
+  const { cells } = await host.control.call("cell.list", {});
+  const facts = (list: typeof cells): unknown =>
+    list.map(({ computer_id, cell_id, state }) => ({ computer_id, cell_id, state }));
+  assert.deepEqual(facts(cells), facts(before.cells));
+  const running = cells.find((cell) => cell.computer_id === awake);
+  assert.ok(running && running.lease_ends_in_ms > 500_000, "the lease goes on");
+  await host.control.call("cell.thaw", { computer_id: asleep, lease_ms: 60_000 });
+  assert.equal((await host.exec(asleep, ["/bin/true"])).code, 0);
+});
+
+test("a cell whose lease ends is frozen, by the supervisor's own clock", async () => {
+  const id = await host.newComputer();
+  const { cells } = await host.control.call("cell.list", {});
+  const cell_id = cells.find((cell) => cell.computer_id === id)?.cell_id ?? "";
+  const { next } = await host.control.call("events.wait", { after: 0, wait_ms: 0 });
+  const renewed = await host.control.call("lease.renew", {
+    cells: [{ computer_id: id, cell_id }],
+    lease_ms: 200,
+  });
+  assert.deepEqual(renewed.missing, []);
+  const kinds: string[] = [];
+  for (let from = next; !kinds.includes("lease_ended"); ) {
+    const waited = await host.control.call("events.wait", { after: from, wait_ms: 10_000 });
+    assert.ok(waited.events.length > 0, "an event within ten seconds");
+    kinds.push(...waited.events.filter((event) => event.computer_id === id).map((event) => event.kind));
+    from = waited.next;
+  }
+  const state = (await host.control.call("cell.list", {})).cells.find(
+    (cell) => cell.computer_id === id,
+  )?.state;
+  assert.equal(state, "frozen");
+});
+
+test("after a reboot nothing is adopted, nothing is left, and the computer starts with its files", async () => {
+  const id = await host.newComputer();
+  await host.exec(id, ["/bin/sh", "-c", "echo kept > /work/file && sync"]);
+  const { cells } = await host.control.call("cell.list", {});
+  assert.equal(cells.length, 1);
+  await host.kill();
+  await host.start({ flags: ["--boot-id", "another-boot"] });
+  assert.deepEqual((await host.control.call("cell.list", {})).cells, []);
+  assert.deepEqual(await processesOf(id), [], "no process of the old cell");
+  await host.control.call("cell.start", { computer_id: id, size, lease_ms: 60_000 });
+  assert.equal((await host.exec(id, ["/bin/cat", "/work/file"])).stdout, "kept\n");
+  await host.kill();
+  await host.start({ flags: ["--boot-id", "another-boot"] });
+  assert.equal((await host.control.call("cell.list", {})).cells.length, 1, "the same boot again adopts");
+});
+
+test("a cell whose agent ends is noticed and taken down", async () => {
+  const id = await host.newComputer();
+  const { next } = await host.control.call("events.wait", { after: 0, wait_ms: 0 });
+  await host.control.call("cell.list", {});
+  const [init] = await processesOf(id);
+  assert.ok(init);
+  process.kill(init, "SIGKILL");
+  const { events } = await host.control.call("events.wait", { after: next, wait_ms: 10_000 });
+  assert.deepEqual(
+    events.map((event) => [event.computer_id, event.kind]),
+    [[id, "exited"]],
+  );
+  const cell = (await host.control.call("cell.list", {})).cells.find((view) => view.computer_id === id);
+  assert.equal(cell?.exit?.reason, "agent_ended");
+  assert.deepEqual(await host.leftovers([id]), []);
+});
+
+test("every call may be repeated and asked for at once", async () => {
+  const id = newId("computer");
+  const made = await Promise.all(
+    Array.from({ length: 5 }, () => host.control.call("volume.create", { computer_id: id, size })),
+  );
+  assert.equal(made.filter(({ created }) => created).length, 1);
+  const start = () => host.control.call("cell.start", { computer_id: id, size, lease_ms: 60_000 });
+  const started = await Promise.all(Array.from({ length: 5 }, start));
+  assert.equal(started.filter((result) => result.started).length, 1);
+  assert.equal(new Set(started.map(({ cell }) => cell.cell_id)).size, 1);
+  const stopped = await Promise.all([1, 2, 3].map(() => host.control.call("cell.stop", { computer_id: id })));
+  assert.equal(stopped.filter((result) => result.stopped).length, 1);
+  assert.equal((await host.control.call("volume.destroy", { computer_id: id })).destroyed, true);
+  assert.equal((await host.control.call("volume.destroy", { computer_id: id })).destroyed, false);
+  await assert.rejects(start(), { code: "not_found" });
+});
+
+/** One life of a computer; crash points are found by running it. */
+const life = async (id: string): Promise<void> => {
+  const call = host.control.call;
+  await call("volume.create", { computer_id: id, size });
+  await call("cell.start", { computer_id: id, size, lease_ms: 60_000 });
+  await call("volume.resize", { computer_id: id, size: "medium" });
+  await call("cell.freeze", { computer_id: id });
+  await call("cell.thaw", { computer_id: id, lease_ms: 60_000 });
+  await call("cell.stop", { computer_id: id });
+  await call("volume.destroy", { computer_id: id });
+};
+
+test("killed at each named point, the next start and the same calls again end well", async (context) => {
+  const list = join(host.places.data, "crash-points");
+  await host.kill();
+  await host.start({ environment: { HOLDFAST_CRASH_LIST: list } });
+  await life(newId("computer"));
+  const points = [...new Set((await readFile(list, "utf8")).trim().split("\n"))];
+  await rm(list);
+  assert.ok(points.length >= 12, `found only ${points.join(", ")}`);
+
+  for (const point of points) {
+    await context.test(point, async () => {
+      const id = newId("computer");
+      await host.kill();
+      await host.start({ environment: { HOLDFAST_CRASH_POINT: point } });
+      await life(id).catch(() => {});
+      assert.ok(await host.ended(5_000), `${point} was reached`);
+      await host.start();
+      const known = (await host.control.call("volume.list", {})).volumes.map((volume) => volume.computer_id);
+      assert.deepEqual(await host.leftovers(known), [], "a computer is whole or absent");
+      await life(id);
+      assert.deepEqual(await host.leftovers([]), []);
+    });
+  }
+});
+
+const processesOf = async (computerId: string): Promise<number[]> => {
+  const directories = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(
+    (root) => `${root}/holdfast-${host.shortId}/${computerId}`,
+  );
+  const read = directories.map((directory) => readFile(`${directory}/cgroup.procs`, "utf8").catch(() => ""));
+  return (await Promise.all(read)).join("").split("\n").filter(Boolean).map(Number);
+};

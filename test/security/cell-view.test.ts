@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import process from "node:process";
+import { openCellHost, type CellHost } from "../support/cell-host.ts";
+
+const goldenFile = new URL("cell-view.golden.json", import.meta.url);
+
+let host: CellHost;
+before(async () => {
+  host = await openCellHost();
+  await host.start();
+});
+after(() => host.close());
+
+/**
+ * The stored copy is of the hybrid layout (`cgroups`: which limits a cell can read there) on the kernel of the day; write a new one with
+ * `HOLDFAST_WRITE_GOLDEN=1` and read the difference before it is committed.
+ */
+test("66: what a cell sees and may do equals the stored copy", async () => {
+  const id = await host.newComputer();
+  const said = await host.exec(id, ["/.holdfast/agent", "view"]);
+  assert.equal(said.code, 0, said.stderr);
+  const view = withoutRange(JSON.parse(said.stdout));
+  if (process.env["HOLDFAST_WRITE_GOLDEN"]) await writeFile(goldenFile, JSON.stringify(view, undefined, 2));
+  assert.deepEqual(view, JSON.parse(await readFile(goldenFile, "utf8")));
+});
+
+/** Which range of host ids a cell has differs; that it has one of 65,536 does not. */
+const withoutRange = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value), (key, inner: unknown) =>
+    (key === "uid_map" || key === "gid_map") && Array.isArray(inner)
+      ? inner.map((line: unknown) =>
+          Array.isArray(line) ? [line[0], Number(line[1]) > 0 ? "host" : 0, line[2]] : line,
+        )
+      : inner,
+  );

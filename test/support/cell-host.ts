@@ -1,0 +1,252 @@
+import { randomBytes } from "node:crypto";
+import { spawn } from "node:child_process";
+import { mkdir, open, readFile, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { join } from "node:path";
+import process from "node:process";
+import {
+  agentSocketPath,
+  socketPath,
+  supervisorLauncherMethods,
+  supervisorMethods,
+  type SupervisorLauncherMethods,
+  type SupervisorMethods,
+} from "@holdfast/contract";
+import { createIds, createRpcClient, systemClock, type RpcClient } from "@holdfast/kit";
+import { command, placesOf, type Places } from "@holdfast/launcher";
+import { SocketAgents } from "../../packages/control/src/agents/index.ts";
+import { ensureAgent } from "../../tools/setup/steps/agent.ts";
+import { ensureImage } from "../../tools/setup/steps/image.ts";
+import { ensurePool } from "../../tools/setup/steps/pool.ts";
+import { leftovers } from "./leaks.ts";
+
+const root = new URL("../..", import.meta.url).pathname;
+const idsPerComputer = 65_536;
+/** Far above the blocks that the registry hands out, so that a test never shares ids with an instance. */
+const testIds = { base: 3_800_000_512, blocks: 64 };
+
+const plainProcess = {
+  cwd: "/",
+  env: {},
+  user: { uid: 0, gid: 0 },
+  stdin: "closed",
+  timeout_ms: 0,
+  pty: null,
+  output_limit_bytes: 1024 * 1024,
+  max_output_bytes: 1024 * 1024,
+} as const;
+
+export interface Outcome {
+  readonly code: number | undefined;
+  readonly signal: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A supervisor of the test's own on a pool of its own, with the real image and the real agent. */
+export interface CellHost {
+  readonly places: Places;
+  readonly instance: string;
+  readonly shortId: string;
+  readonly agent: string;
+  readonly flags: readonly string[];
+  readonly control: RpcClient<SupervisorMethods>;
+  readonly launcher: RpcClient<SupervisorLauncherMethods>;
+  readonly agents: SocketAgents;
+  readonly log: string;
+  /** Starts the program and waits until it serves, unless told otherwise. */
+  start(options?: {
+    readonly environment?: Readonly<Record<string, string>>;
+    readonly flags?: readonly string[];
+  }): Promise<void>;
+  /** As by `kill -9`. Resolves when it is gone. */
+  kill(): Promise<void>;
+  /** Resolves with true when the program ends by itself within the time. */
+  ended(withinMs: number): Promise<boolean>;
+  newComputer(): Promise<string>;
+  exec(computerId: string, argv: readonly string[], options?: { readonly waitMs?: number }): Promise<Outcome>;
+  /** What is on the host of other computers than these. */
+  leftovers(computers: readonly string[]): Promise<string[]>;
+  /** Ends everything and takes the pool away. */
+  close(): Promise<void>;
+}
+
+export const openCellHost = async (): Promise<CellHost> => {
+  const shortId = randomBytes(8)
+    .toString("hex")
+    .replace(/[^a-z0-9]/g, "")
+    .slice(0, 4);
+  const instance = `t${shortId}`;
+  const data = `/var/lib/holdfast-test-${instance}`;
+  const places = placesOf(instance, data);
+  await mkdir(data, { recursive: true, mode: 0o711 });
+  await mkdir(places.poolGuard, { recursive: true, mode: 0o700 });
+  for (const directory of ["supervisor", "cells"])
+    await mkdir(join(places.run, directory), { recursive: true, mode: 0o711 });
+  const quiet = (): void => {};
+  const { value: agent } = await ensureAgent(root, quiet);
+  await ensurePool(places, 3 * 1024 ** 3);
+  const { value: image } = await ensureImage(root, places, quiet);
+  const log = join(data, "supervisor.log");
+  const base = Math.ceil(testIds.base / idsPerComputer) * idsPerComputer;
+  const flags = [
+    "--instance",
+    instance,
+    "--short-id",
+    shortId,
+    "--pool",
+    places.pool,
+    "--image",
+    image,
+    "--uid-base",
+    String(base),
+    "--uid-count",
+    String(testIds.blocks * idsPerComputer),
+    "--control-gid",
+    "0",
+    "--gateway-gid",
+    "0",
+    "--agent",
+    agent,
+    "--run",
+    places.run,
+  ];
+  const newId = createIds(systemClock);
+  const client = { clock: systemClock, timeoutMs: 60_000 };
+  const control = createRpcClient({
+    ...client,
+    path: socketPath(instance, "supervisor", "control"),
+    methods: supervisorMethods,
+  });
+  const launcher = createRpcClient({
+    ...client,
+    path: socketPath(instance, "supervisor", "launcher"),
+    methods: supervisorLauncherMethods,
+  });
+  const agents = new SocketAgents({ socketPath: (id) => agentSocketPath(instance, id), clock: systemClock });
+  let keeper: ReturnType<typeof spawn> | undefined;
+  const gone = async (): Promise<void> => {
+    if (keeper && keeper.exitCode === null && keeper.signalCode === null) await once(keeper, "exit");
+    keeper = undefined;
+  };
+
+  const host: CellHost = {
+    places,
+    instance,
+    shortId,
+    agent,
+    flags,
+    control,
+    launcher,
+    agents,
+    log,
+    start: async (options = {}) => {
+      const output = await open(log, "a", 0o600);
+      const sockets = [launcher, control].map((_, index) =>
+        socketPath(instance, "supervisor", index === 0 ? "launcher" : "control"),
+      );
+      const listen = sockets.flatMap((path) => ["--listen", `${path}:0:600`]);
+      const main = join(root, "packages/supervisor/src/main.ts");
+      const argv = [
+        "host",
+        "program",
+        ...listen,
+        "--",
+        process.execPath,
+        main,
+        ...flags,
+        ...(options.flags ?? []),
+      ];
+      keeper = spawn(agent, argv, {
+        detached: true,
+        stdio: ["ignore", output.fd, output.fd],
+        env: { PATH: process.env["PATH"], HOLDFAST_LOG_LEVEL: "debug", ...options.environment },
+      });
+      await output.close();
+      await ready(host, keeper);
+    },
+    kill: async () => {
+      keeper?.kill("SIGKILL");
+      await gone();
+    },
+    ended: async (withinMs) => {
+      const waiting = keeper;
+      if (!waiting || waiting.exitCode !== null || waiting.signalCode !== null) return true;
+      const abort = new AbortController();
+      const timeout = systemClock.after(withinMs, () => abort.abort());
+      try {
+        await once(waiting, "exit", { signal: abort.signal });
+        return true;
+      } catch {
+        return false;
+      } finally {
+        timeout();
+      }
+    },
+    newComputer: async () => {
+      const id = newId("computer");
+      await control.call("volume.create", { computer_id: id, size: "small" });
+      await control.call("cell.start", { computer_id: id, size: "small", lease_ms: 600_000 });
+      return id;
+    },
+    exec: async (computerId, argv, options = {}) => {
+      const waitMs = options.waitMs ?? 30_000;
+      const run = await agents
+        .of(computerId)
+        .download(
+          "processes.run",
+          { ...plainProcess, id: newId("process"), argv, wait_ms: waitMs },
+          { waitMs },
+        );
+      const output = { stdout: "", stderr: "" };
+      for await (const piece of run.pieces)
+        if (piece.kind === "output") output[piece.stream] += piece.bytes.toString();
+      const exit = run.head.process.exit;
+      return {
+        code: exit?.kind === "exited" ? exit.code : undefined,
+        signal: exit?.kind === "signaled" ? exit.signal : undefined,
+        ...output,
+      };
+    },
+    leftovers: (computers) =>
+      leftovers(
+        {
+          instance,
+          shortId,
+          pool: places.pool,
+          run: places.run,
+          uidBase: base,
+          uidCount: testIds.blocks * idsPerComputer,
+        },
+        { computers },
+      ),
+    close: async () => {
+      if (keeper && keeper.exitCode === null && keeper.signalCode === null) {
+        await launcher.call("clear", {}).catch(quiet);
+      }
+      await host.kill();
+      control.close();
+      launcher.close();
+      const device = (await command(["findmnt", "--noheadings", "--output", "SOURCE", places.pool])).trim();
+      await command(["umount", places.pool]);
+      if (device.startsWith("/dev/loop")) await command(["losetup", "--detach", device]);
+      await rm(data, { recursive: true, force: true });
+      await rm(places.run, { recursive: true, force: true });
+    },
+  };
+  return host;
+};
+
+const ready = async (host: CellHost, keeper: ReturnType<typeof spawn>): Promise<void> => {
+  const deadline = systemClock.monotonic() + 30_000;
+  for (;;) {
+    const health = await host.launcher.call("health", {}).catch(() => undefined);
+    if (health?.ready) return;
+    const over = keeper.exitCode !== null || keeper.signalCode !== null || systemClock.monotonic() > deadline;
+    if (over || (health && health.detail !== "starting")) {
+      const log = await readFile(host.log, "utf8");
+      throw new Error(`the supervisor does not serve: ${health?.detail ?? "no answer"}\n${log.slice(-2000)}`);
+    }
+    await systemClock.sleep(20);
+  }
+};
