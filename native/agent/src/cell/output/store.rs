@@ -51,7 +51,7 @@ impl Store {
     /// Keeps `bytes`, or counts them as lost when the disk refuses; never fails and never waits for a reader.
     pub fn append(&self, stream: u8, bytes: &[u8]) {
         let mut inner = self.inner.borrow_mut();
-        for piece in bytes.chunks((self.limit / 4).min(RECORD_BYTES).max(1) as usize) {
+        for piece in bytes.chunks((self.limit / 4).clamp(1, RECORD_BYTES) as usize) {
             if self.keep(&mut inner, stream, piece).is_err() {
                 inner.lost += piece.len() as u64;
                 inner.open_record = None;
