@@ -22,6 +22,8 @@ const recentLimit = 1000;
 const idleMs = 2000;
 /** Changes of a burst are numbered together: numbering is a durable statement of its own. */
 const gatherMs = 10;
+/** While nobody follows: numbering each exec's events at once would cost it a third of its time. */
+const quietGatherMs = 500;
 
 /**
  * Numbers committed events and hands them to followers. A follower that keeps up is served from memory, one that lags from the table, so a
@@ -39,6 +41,8 @@ export const createEventFeed = (parts: {
   let wake = Promise.withResolvers<void>();
   let changed = Promise.withResolvers<void>();
   let loop: Promise<void> = Promise.resolve();
+  let followers = 0;
+  let arrived = (): void => {};
   parts.listener.on(eventsChannel, () => wake.resolve());
 
   const pump = async (): Promise<void> => {
@@ -68,6 +72,12 @@ export const createEventFeed = (parts: {
       const idle = new AbortController();
       await Promise.race([wake.promise, parts.clock.sleep(idleMs, idle.signal).catch(() => {})]);
       idle.abort();
+      const gathered = new AbortController();
+      arrived = () => gathered.abort();
+      if (followers === 0)
+        await parts.clock
+          .sleep(quietGatherMs, AbortSignal.any([gathered.signal, stopping.signal]))
+          .catch(() => {});
       await parts.clock.sleep(gatherMs, stopping.signal).catch(() => {});
       wake = Promise.withResolvers();
     }
@@ -88,15 +98,21 @@ export const createEventFeed = (parts: {
 
   async function* items(from: number, missed: number, signal: AbortSignal): AsyncGenerator<FeedItem> {
     let position = from;
-    if (missed > 0) yield { missed };
-    while (!signal.aborted) {
-      const more = changed.promise;
-      const rows = position < last || last === 0 ? await next(position) : [];
-      for (const event of rows) {
-        position = event.number;
-        yield { event };
+    followers += 1;
+    arrived();
+    try {
+      if (missed > 0) yield { missed };
+      while (!signal.aborted) {
+        const more = changed.promise;
+        const rows = position < last || last === 0 ? await next(position) : [];
+        for (const event of rows) {
+          position = event.number;
+          yield { event };
+        }
+        if (rows.length === 0) await orAborted(more, signal);
       }
-      if (rows.length === 0) await orAborted(more, signal);
+    } finally {
+      followers -= 1;
     }
   }
 
