@@ -78,6 +78,8 @@ export const limits = {
 
   eventsKept: 100_000,
   recordsBatchMs: 100,
+  /** How long it stays known who did what. */
+  recordsKeptMs: 90 * 24 * 3600 * 1000,
 } as const;
 
 /** Sizes of computers. Swap is always 0. `disk_bytes` is a quota on the volume with its snapshots. */

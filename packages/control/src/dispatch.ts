@@ -80,7 +80,9 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     } catch (error) {
       progress.leave();
       const failure = asHoldfastError(error, parts.logger, progress.operationId);
-      if (!progress.admitted) {
+      // Refusals are recorded at the rate of requests: a flood of them must not fill the disk.
+      const who = progress.principal === anonymous ? request.source.address : progress.principal.id;
+      if (!progress.admitted && parts.rate.take(`refusals ${who}`).allowed) {
         const refused = { ...recordOf(request, progress, null), outcome: "refused" as const };
         parts.records.refuse({ ...refused, error: failure.code, durationMs: since(progress) });
       }

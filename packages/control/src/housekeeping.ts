@@ -6,6 +6,7 @@ import { deleteOldAttempts } from "./store/attempts.ts";
 import { deleteOldEvents } from "./store/events.ts";
 import { deleteExpiredKeys } from "./store/idempotency.ts";
 import { deleteOldSessions } from "./store/owners.ts";
+import { deleteOldRecords } from "./store/records.ts";
 import type { Store } from "./store/transaction.ts";
 
 /** Operations whose admission or outcome was lost with a database connection wait at most this long for reconciliation. */
@@ -41,6 +42,7 @@ export const createHousekeeping = (parts: {
     await deleteExpiredKeys(db, nowMs);
     await deleteOldAttempts(db, nowMs - limits.loginWindowMs);
     await deleteOldSessions(db, nowMs - sessionsKeptMs);
+    await deleteOldRecords(db, nowMs - limits.recordsKeptMs);
     await deleteOldEvents(db, limits.eventsKept);
   };
 

@@ -121,3 +121,12 @@ export const listRunning = (db: Database, nodeId: string, after: string, limit: 
     .orderBy("id")
     .limit(limit)
     .execute();
+
+/** Forgets the oldest finished records, a few thousand at a time. Ids are time-ordered, so the oldest are the first of the primary key. */
+export const deleteOldRecords = async (db: Database, beforeMs: number): Promise<void> => {
+  await sql`
+    delete from operations using (select id from operations order by id limit 5000) as oldest
+    where operations.id = oldest.id and operations.started_at_ms < ${beforeMs} and operations.outcome <> 'running'`.execute(
+    db,
+  );
+};
