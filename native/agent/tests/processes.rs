@@ -212,3 +212,47 @@ fn read_until(connection: &mut common::Connection, text: &str) {
         seen.extend(&payload[1..]);
     }
 }
+
+#[test]
+fn a_start_whose_caller_went_away_is_finished_and_listed() {
+    let agent = Agent::start();
+    let mut ids = Vec::new();
+    for _ in 0..30 {
+        let spec = agent.spec(&["sleep", "4242"]);
+        ids.push(spec["id"].clone());
+        let mut connection = agent.connect();
+        connection.call("processes.start", spec);
+        drop(connection);
+    }
+    let end = Instant::now() + Duration::from_secs(5);
+    let running = || {
+        let list = agent.ok("processes.list", json!({}));
+        let all = list["processes"].as_array().unwrap().clone();
+        all.iter().filter(|process| process["state"] == "running").count()
+    };
+    // A call that was closed before it was read never began; one that began is there.
+    let members = || {
+        let path = agent.cgroup.as_ref().map(|path| path.join("p"));
+        path.map(|path| std::fs::read_dir(path).unwrap().flatten().filter(|entry| entry.path().is_dir()).count())
+    };
+    while members().is_some_and(|members| members != running()) {
+        assert!(Instant::now() < end, "{:?} groups, {} processes", members(), running());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for id in ids {
+        let _ = agent.call("processes.signal", json!({"id": id, "signal": 9, "scope": "kill"}));
+    }
+}
+
+#[test]
+fn the_same_id_at_once_runs_once() {
+    let agent = Agent::start();
+    let spec = agent.spec(&["sleep", "4242"]);
+    let mut connections: Vec<_> = (0..20).map(|_| agent.connect()).collect();
+    for connection in &mut connections {
+        connection.call("processes.start", spec.clone());
+    }
+    let states: Vec<_> = connections.iter_mut().map(|connection| connection.result().unwrap()).collect();
+    assert_eq!(states.iter().filter(|state| state["existed"] == false).count(), 1);
+    assert!(states.iter().all(|state| state["pid"] == states[0]["pid"]));
+}

@@ -1,6 +1,5 @@
 use super::blocking::Pool;
 use super::cgroup::Groups;
-use super::fault::{Code, Fault};
 use super::process::capture::Scratch;
 use super::process::spawn::Spawner;
 use super::process::Table;
@@ -34,13 +33,10 @@ pub struct Starting<'a> {
 }
 
 impl Agent {
-    /// The same id twice at once must not start two processes.
-    pub fn claim_start(&self, id: &str) -> Result<Starting<'_>, Fault> {
-        if !self.starting.borrow_mut().insert(id.to_owned()) {
-            let message = "A process of this id is being started by another call. Ask again in a moment.";
-            return Err(Fault::new(Code::AlreadyExists, message));
-        }
-        Ok(Starting { agent: self, id: id.to_owned() })
+    /// The same id twice at once must not start two processes: none while another call starts it.
+    pub fn claim_start(&self, id: &str) -> Option<Starting<'_>> {
+        let is_first = self.starting.borrow_mut().insert(id.to_owned());
+        is_first.then(|| Starting { agent: self, id: id.to_owned() })
     }
 }
 

@@ -21,6 +21,8 @@ pub const RUNNING_PROCESSES: usize = 256;
 /// Records of processes kept, running ones included.
 pub const KEPT_PROCESSES: usize = 1000;
 pub const SERVICES: usize = 64;
+pub const BACKOFF_MS: u64 = 24 * 3_600_000;
+pub const COUNTED_RESTARTS: usize = 1000;
 
 pub const ARGUMENTS: usize = 4096;
 pub const ENVIRONMENT_VARIABLES: usize = 1024;

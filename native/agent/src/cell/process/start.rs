@@ -75,16 +75,28 @@ struct Ends {
     terminal: Option<Shared>,
 }
 
-/// Starts what `spec` says, or finds the process that this id already names: (process, it existed).
+/// Starts what `spec` says, or finds the process that this id already names: (process, it existed). What was begun is
+/// finished, even when the caller goes away meanwhile.
 pub async fn start(agent: &Rc<Agent>, spec: Spec) -> Result<(Rc<Process>, bool), Fault> {
+    let begun = tokio::task::spawn_local(begin(agent.clone(), spec)).await;
+    begun.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "The start was cut short. Ask for the process by its id.")))
+}
+
+async fn begin(agent: Rc<Agent>, spec: Spec) -> Result<(Rc<Process>, bool), Fault> {
     check_id(&spec.id)?;
-    if let Some(process) = agent.processes.find(&spec.id) {
-        return Ok((process, true));
-    }
+    let _starting = loop {
+        if let Some(process) = agent.processes.find(&spec.id) {
+            return Ok((process, true));
+        }
+        match agent.claim_start(&spec.id) {
+            Some(starting) => break starting,
+            // Another call starts it right now.
+            None => tokio::time::sleep(Duration::from_millis(2)).await,
+        }
+    };
     if agent.closing.get() {
         return Err(Fault::new(Code::ShuttingDown, "The computer is stopping. Start the process once it runs again."));
     }
-    let _starting = agent.claim_start(&spec.id)?;
     agent.processes.make_room()?;
     let output_limit = check_limits(&spec)?;
     let input_bytes = match &spec.stdin {

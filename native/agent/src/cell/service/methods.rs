@@ -118,7 +118,10 @@ struct Shutdown {
 pub async fn shutdown(agent: &Rc<Agent>, value: Value) -> Result<Value, Fault> {
     let wanted: Shutdown = params(value)?;
     let grace = Duration::from_millis(wanted.grace_ms.min(600_000));
-    Ok(json!({ "stopped": stop::shutdown(agent, grace).await }))
+    let agent = agent.clone();
+    // Once begun it is carried through, even when the caller goes away meanwhile.
+    let stopped = tokio::task::spawn_local(async move { stop::shutdown(&agent, grace).await }).await;
+    Ok(json!({ "stopped": stopped.unwrap_or(0) }))
 }
 
 fn get(agent: &Agent, id: &str) -> Result<Rc<Service>, Fault> {

@@ -107,8 +107,13 @@ impl Spec {
                            and for HTTP a path that begins with `/` and has no spaces.";
             return Err(self.refuse(message));
         }
-        if self.restart.min_backoff_ms == 0 || self.restart.max_backoff_ms < self.restart.min_backoff_ms {
-            return Err(self.refuse("`min_backoff_ms` is at least 1, and `max_backoff_ms` not below it."));
+        let restart = &self.restart;
+        let backoff = restart.min_backoff_ms..=restart.max_backoff_ms;
+        if restart.min_backoff_ms == 0 || backoff.is_empty() || restart.max_backoff_ms > limits::BACKOFF_MS {
+            return Err(self.refuse("`min_backoff_ms` is at least 1, `max_backoff_ms` not below it and at most a day."));
+        }
+        if restart.limit > limits::COUNTED_RESTARTS {
+            return Err(self.refuse("At most 1000 restarts are counted. Use 0 for no limit."));
         }
         if !(1..=64).contains(&self.stop.signal) || self.stop.grace_ms > 600_000 {
             return Err(self.refuse("The stop signal is 1 to 64 and the grace at most ten minutes."));
