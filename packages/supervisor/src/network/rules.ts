@@ -2,6 +2,11 @@ import { cellAddress, linkName, reachableRange } from "./addresses.ts";
 
 export const tableName = "holdfast";
 
+/** The set that the kernel itself fills: links whose packets were refused, counted. */
+const countedLinks = "refused_links";
+/** Links that had something refused, with how often; filled by the kernel as it happens. */
+export const countedSet = "refused_links";
+
 /**
  * The whole rule set of `cellnet`, static: every link that may ever exist is pinned to its address, so starting a cell changes no rule.
  *
@@ -25,7 +30,7 @@ table inet ${tableName} {
     type ifname . ipv4_addr
     elements = { ${links.join(", ")} }
   }
-  set refused_links {
+  set ${countedSet} {
     type ifname
     size ${slots}
     flags dynamic
@@ -42,7 +47,7 @@ table inet ${tableName} {
   chain input {
     type filter hook input priority filter; policy drop;
     iifname "lo" accept
-    counter name "refused" update @refused_links { iifname }
+    counter name "refused" update @${countedSet} { iifname }
     meta l4proto tcp reject with tcp reset
     reject with icmp port-unreachable
   }
@@ -73,9 +78,9 @@ const strip = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(strip).filter((entry) => entry !== undefined);
   if (typeof value !== "object" || value === null) return value;
   if ("metainfo" in value) return undefined;
-  const dynamic = "flags" in value && Array.isArray(value.flags) && value.flags.includes("dynamic");
+  const counted = "name" in value && value.name === countedSet;
   const entries = Object.entries(value).filter(
-    ([key]) => !["handle", "packets", "bytes"].includes(key) && !(dynamic && key === "elem"),
+    ([key]) => !["handle", "packets", "bytes"].includes(key) && !(counted && key === "elem"),
   );
   return Object.fromEntries(
     entries.map(([key, inner]) => [key, key === "elem" ? sorted(strip(inner)) : strip(inner)]),
