@@ -112,11 +112,12 @@ const pickUidBase = (existing: readonly RegistryEntry[], taken: readonly IdRange
 
 const pickShortId = (existing: readonly RegistryEntry[], random: (bound: number) => number): string => {
   const used = new Set(existing.map((other) => other.short_id));
-  for (;;) {
+  for (let tries = 0; tries < 1000; tries += 1) {
     const digits = Array.from({ length: 3 }, () => "abcdefghijklmnopqrstuvwxyz0123456789".charAt(random(36)));
     const id = `${"abcdefghijklmnopqrstuvwxyz".charAt(random(26))}${digits.join("")}`;
     if (!used.has(id)) return id;
   }
+  throw new Error("No short id could be found for another instance.");
 };
 
 const pickPort = (existing: readonly RegistryEntry[]): number => {
