@@ -3,10 +3,12 @@
  *
  * usage: main.ts [--long] [--except group]… [group or part of a file name]…
  */
-import { globSync } from "node:fs";
+import { existsSync, globSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { parseArgs } from "node:util";
 import { root } from "../node24.mjs";
+import { run } from "../check/run.ts";
 import { runAgentTests } from "./agent.ts";
 import { prepareHost } from "./prepare-host.ts";
 import { groups, runLimitMs, type Group } from "./groups.ts";
@@ -26,6 +28,9 @@ const main = async (): Promise<void> => {
     total.passed += passed;
     total.failed += failed;
   };
+  // The files that need a running Holdfast share one instance (test/support/instance.ts); the first of them brings it up.
+  const instance = `t${process.pid.toString(36)}`;
+  process.env["HOLDFAST_TEST_INSTANCE"] = instance;
   const onlyRepo = positionals.length === 1 && positionals[0] === "repo";
   if (!onlyRepo) await prepareHost();
   let matched = 0;
@@ -49,8 +54,18 @@ const main = async (): Promise<void> => {
     );
     add({ passed: 0, failed: 1 });
   }
+  if (!(await takeDown(instance))) add({ passed: 0, failed: 1 });
   process.stdout.write(`${total.passed} passed, ${total.failed} failed\n`);
   process.exit(total.failed > 0 || total.passed === 0 ? 1 : 0);
+};
+
+/** Takes the run's instance down with its data, if a test brought it up. False when something of it stays. */
+const takeDown = async (instance: string): Promise<boolean> => {
+  if (!existsSync(`/var/lib/holdfast-${instance}`)) return true;
+  const argv = [join(root, "bin/holdfast.mjs"), "down", "--instance", instance, "--delete-data", instance];
+  const { ok, output } = await run(process.execPath, argv);
+  if (!ok) process.stdout.write(`✖ the instance of the tests did not go down\n${output}\n`);
+  return ok;
 };
 
 /** The files of a group that the words on the command line select; all of them without words. */
