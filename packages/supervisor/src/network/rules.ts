@@ -2,8 +2,6 @@ import { cellAddress, linkName, reachableRange } from "./addresses.ts";
 
 export const tableName = "holdfast";
 
-/** The set that the kernel itself fills: links whose packets were refused, counted. */
-const countedLinks = "refused_links";
 /** Links that had something refused, with how often; filled by the kernel as it happens. */
 export const countedSet = "refused_links";
 
