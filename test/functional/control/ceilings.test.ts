@@ -50,31 +50,3 @@ test("name prefix and largest size hold for creation and for changes", async (co
   assert.equal((await change({ name: "other" })).body["code"], "ceiling_reached");
   assert.equal((await change({ size: "large" })).body["code"], "ceiling_reached");
 });
-
-test("another assistant's computer is not there, by name or by id, for any operation", async (context) => {
-  const { control, owner, create } = await start(context, {});
-  const made = await create("mine");
-  const id = String(made.body["id"]);
-  const other = await createKey(control, owner, "codex");
-  for (const ref of [id, "mine"]) {
-    for (const [method, path, body] of [
-      ["GET", ""],
-      ["PATCH", "", { description: "x" }],
-      ["DELETE", ""],
-      ["POST", "/stop", {}],
-      ["GET", "/usage"],
-      ["GET", "/processes"],
-      ["POST", "/exec", { command: "true" }],
-      ["GET", "/files?path=/"],
-      ["GET", "/services"],
-    ] as const) {
-      const reply = await call(control.url, other.secret, method, `/v1/computers/${ref}${path}`, body);
-      assert.deepEqual([reply.status, reply.body["code"]], [404, "not_found"], `${method} ${ref}${path}`);
-    }
-  }
-  assert.equal(
-    (await call(control.url, other.secret, "GET", "/v1/computers")).body["computers"]?.toString(),
-    "",
-  );
-  assert.equal((await call(control.url, owner, "GET", `/v1/computers/${id}`)).status, 200);
-});
