@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { call, createKey, enrolOwner, startControl } from "../support/control.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
-import { query } from "../support/query.ts";
 
 let postgres: TestPostgres;
 before(async () => {
