@@ -12,6 +12,7 @@ import { createRecords } from "./cells/records.ts";
 import { openCgroups } from "./cgroups/index.ts";
 import type { Serving } from "./handlers.ts";
 import { createImages } from "./images/index.ts";
+import { cellLayer } from "./layers/cell.ts";
 import { cgroupsLayer } from "./layers/cgroups.ts";
 import { proveLayers, type Layer } from "./layers/index.ts";
 import { networkLayer, networkTrialLayer } from "./layers/network.ts";
@@ -22,7 +23,7 @@ import type { Config } from "./lib/config.ts";
 import { makeDirectory } from "./lib/files.ts";
 import { placesOf } from "./lib/places.ts";
 import { createProgramRunner } from "./lib/run-program.ts";
-import { createNetwork } from "./network/index.ts";
+import { createNetwork, type Network } from "./network/index.ts";
 import { createBtrfs } from "./volumes/btrfs.ts";
 import { openVolumes } from "./volumes/index.ts";
 
@@ -58,7 +59,10 @@ export const createApp = async (options: {
   const firstIdOf = (slot: number): number => config.uidBase + slot * config.idsPerComputer;
   const networkOptions = { slots: config.slots, runner, logger };
   const network = createNetwork({ ...networkOptions, places });
-  const scratch = { namespace: `${places.namespace}-trial`, namespaceFile: `${places.namespaceFile}-trial` };
+  const scratch = createNetwork({
+    ...networkOptions,
+    places: { namespace: `${places.namespace}-trial`, namespaceFile: `${places.namespaceFile}-trial` },
+  });
   for (const directory of [places.state, `${places.state}/bundles`]) await makeDirectory(directory, 0o711);
   for (const directory of [places.runtimeState, `${places.state}/cells`])
     await makeDirectory(directory, 0o700);
@@ -78,14 +82,23 @@ export const createApp = async (options: {
     idCount: config.idsPerComputer,
     agent: config.agent,
   };
+  const withNetwork = async <T>(work: (used: Network) => Promise<T>): Promise<T> => {
+    if (purpose === "serve") return work(network);
+    try {
+      await scratch.prepare();
+      return await work(scratch);
+    } finally {
+      await scratch.dispose();
+    }
+  };
+  const rootOptions = { places, btrfs, images, image: config.image, helper, bundles, ...trial };
   const layers: Layer[] = [
     runtimeLayer(runner, config.runtime),
     cgroupsLayer(openOwnCgroups, purpose),
     poolLayer({ pool: config.pool, places, btrfs, trial: purpose }),
-    rootLayer({ places, btrfs, images, image: config.image, helper, bundles, ...trial }),
-    purpose === "serve"
-      ? networkLayer(network)
-      : networkTrialLayer(createNetwork({ ...networkOptions, places: scratch }), network),
+    rootLayer(rootOptions),
+    purpose === "serve" ? networkLayer(network) : networkTrialLayer(scratch, network),
+    cellLayer({ ...rootOptions, policy, openCgroups: openOwnCgroups, withNetwork, clock, trialSlot: slots }),
   ];
   const bootId = config.bootId ?? (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { countedSet } from "./rules.ts";
 
 /** Packets by why they were refused, and for each link how many it had refused inside the reachable range. */
 export interface NetworkCounters {
@@ -25,7 +26,7 @@ export const parseCounters = (listing: string): NetworkCounters => {
   const counters = nftables.flatMap(({ counter }) =>
     counter ? [[counter.name, counter.packets] as const] : [],
   );
-  const counted = nftables.find(({ set }) => set?.name === "refused_links")?.set?.elem ?? [];
+  const counted = nftables.find(({ set }) => set?.name === countedSet)?.set?.elem ?? [];
   const links = counted.flatMap((element) => {
     const parsed = countedElement.safeParse(element);
     return parsed.success ? [[parsed.data.elem.val, parsed.data.elem.counter.packets] as const] : [];

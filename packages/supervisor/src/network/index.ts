@@ -5,7 +5,7 @@ import type { Places } from "../lib/places.ts";
 import type { ProgramRunner } from "../lib/run-program.ts";
 import { addressableSlots, cellAddress, linkAddress, linkName, reachableRange } from "./addresses.ts";
 import { parseCounters, type NetworkCounters } from "./counters.ts";
-import { buildRules, canonicalRules, tableName } from "./rules.ts";
+import { buildRules, canonicalRules, countedSet, tableName } from "./rules.ts";
 
 export type { NetworkCounters } from "./counters.ts";
 
@@ -73,7 +73,7 @@ export const createNetwork = (options: {
       const local = ["route", "replace", "local", reachableRange, "dev", "lo", "table", "local"];
       await runner.run("ip", ["-n", places.namespace, ...local]);
       const now = await listing();
-      if (!now.includes('"refused_links"'))
+      if (!now.includes(countedSet))
         throw new Error("the kernel took the rules of cellnet but does not list them");
       installed = now;
     },
