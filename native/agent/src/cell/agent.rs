@@ -7,6 +7,7 @@ use super::reaper::Reaper;
 use super::service::Services;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
+use tokio::sync::Notify;
 
 /// All that calls share. It lives on the one thread of the loop.
 pub struct Agent {
@@ -23,6 +24,9 @@ pub struct Agent {
     /// Set by `services.shutdown`: nothing new starts.
     pub closing: Cell<bool>,
     pub watch_calls: Cell<usize>,
+    /// Calls that have come, and a knock at each.
+    pub calls: Cell<u64>,
+    pub called: Notify,
     pub starting: RefCell<HashSet<String>>,
 }
 

@@ -23,6 +23,7 @@ mod params;
 mod ports;
 mod process;
 mod reaper;
+mod rest;
 mod serve;
 mod service;
 mod sys;
@@ -77,6 +78,8 @@ fn run(options: &Options) -> io::Result<()> {
         services: service::Services::new(services),
         closing: Cell::new(false),
         watch_calls: Cell::new(0),
+        calls: Cell::new(0),
+        called: tokio::sync::Notify::new(),
         starting: RefCell::default(),
     });
     let local = tokio::task::LocalSet::new();

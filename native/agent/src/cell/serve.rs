@@ -4,7 +4,7 @@ use super::fault::{Code, Fault, Stop};
 use super::frames::Kind;
 use super::methods;
 use super::options::Options;
-use super::{ingress, limits};
+use super::{ingress, limits, rest};
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::io;
@@ -21,6 +21,9 @@ pub const OLDEST_PROTOCOL: u64 = 1;
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const FEATURES: [&str; 7] = ["processes", "output", "services", "files", "tar", "watch", "ingress"];
+/// Without a new call for this long the agent counts as idle.
+const REST_AFTER: Duration = Duration::from_secs(1);
+
 const CONTROL: i32 = 3;
 const INGRESS: i32 = 4;
 
@@ -29,6 +32,7 @@ pub fn start(agent: &Rc<Agent>, options: &Options) -> io::Result<()> {
     let control = listener(options.control.as_ref(), CONTROL)?;
     let ingress = listener(options.ingress.as_ref(), INGRESS)?;
     tokio::task::spawn_local(accept(agent.clone(), control, limits::CONTROL_CONNECTIONS, false));
+    tokio::task::spawn_local(rest_when_idle(agent.clone()));
     tokio::task::spawn_local(accept(agent.clone(), ingress, limits::INGRESS_CONNECTIONS, true));
     Ok(())
 }
@@ -61,11 +65,27 @@ async fn accept(agent: Rc<Agent>, listener: UnixListener, most: usize, is_ingres
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
+        agent.calls.set(agent.calls.get() + 1);
+        agent.called.notify_one();
         let agent = agent.clone();
         tokio::task::spawn_local(async move {
             serve(&agent, stream, is_ingress).await;
             drop(place);
         });
+    }
+}
+
+/// Gives memory back once after each time of work.
+async fn rest_when_idle(agent: Rc<Agent>) {
+    let image = rest::image();
+    loop {
+        let mut seen = None;
+        while seen != Some(agent.calls.get()) {
+            seen = Some(agent.calls.get());
+            tokio::time::sleep(REST_AFTER).await;
+        }
+        rest::give_back(&image);
+        agent.called.notified().await;
     }
 }
 

@@ -168,7 +168,12 @@ export interface AgentParams {
   };
   "files.watch": { readonly path: string; readonly recursive?: boolean };
   "tar.export": { readonly path: string };
-  "tar.import": { readonly path: string; readonly limit_bytes: number; readonly limit_entries: number };
+  "tar.import": {
+    readonly path: string;
+    readonly limit_bytes: number;
+    readonly limit_entries: number;
+    readonly user?: AgentUser;
+  };
   "ports.list": Record<never, never>;
   "usage.read": Record<never, never>;
   "system.sync": Record<never, never>;

@@ -212,11 +212,14 @@ async fn supervise(
     process.store.changed.notify_waiters();
     if background {
         outlive(&agent, &process, deadline).await;
+        process.update(|life| life.background = false);
+        process.store.close();
+        let _ = record::write(&directory, &process);
+    } else {
+        // Who waits for the end is answered before the group is cleared away.
+        tokio::task::yield_now().await;
     }
-    process.update(|life| life.background = false);
     process.terminal.replace(None);
-    process.store.close();
-    let _ = record::write(&directory, &process);
     remove_group(&process).await;
     process.changed.notify_waiters();
 }
