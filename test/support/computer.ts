@@ -1,3 +1,4 @@
+import { readdir, readFile } from "node:fs/promises";
 import { randomBytes } from "node:crypto";
 import assert from "node:assert/strict";
 import type { OperationInput, OperationOutput } from "@holdfast/contract";
@@ -43,4 +44,15 @@ export const python = async (
   });
   assert.equal(result.process.exit_code, 0, `${result.stdout}${result.stderr}`);
   return result.stdout;
+};
+
+/** Pids on the host of the computer's processes; the first is its agent. */
+export const pidsOf = async (computer: string): Promise<readonly string[]> => {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const inside = await Promise.all(
+    pids.map(async (pid) =>
+      (await readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "")).includes(computer),
+    ),
+  );
+  return pids.filter((_, index) => inside[index]).toSorted((a, b) => Number(a) - Number(b));
 };
