@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { chmod, copyFile, mkdir, readdir, readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
@@ -11,7 +12,7 @@ const oldestCompiler = [1, 85] as const;
 
 /** Whether Debian's compiler has to be installed: the agent of these sources is not built yet and no compiler is new enough. */
 export const needsCompiler = async (source: string): Promise<boolean> =>
-  !(await exists(await binaryPath(source))) && !(await hasCompiler());
+  !(await exists(await binaryPath(source))) && (await findCompiler()) === undefined;
 
 /** Builds the agent unless one of the same sources is in the cache; its path. */
 export const ensureAgent = async (
@@ -23,11 +24,16 @@ export const ensureAgent = async (
   if (await exists(path)) return { outcome: "skipped", detail, value: path };
   return withLock(join(cacheDirectory, "agent.lock"), async () => {
     if (await exists(path)) return { outcome: "skipped", detail, value: path };
+    const compiler = await findCompiler();
+    if (!compiler) {
+      throw new Error(
+        "no Rust compiler of 1.85 or newer runs here. Install Debian's `cargo-web` and `rustc-web`.",
+      );
+    }
     const build = join(cacheDirectory, "agent", "build");
     await command(["cargo", "build", "--release", "--locked", "--target", target], {
       directory: join(source, "native/agent"),
-      // The user's own cargo and its configuration, wherever they are.
-      environment: { ...userEnvironment(), ...proxies(), CARGO_TARGET_DIR: build },
+      environment: { ...compiler, ...proxies(), CARGO_TARGET_DIR: build },
       onLine: note,
     });
     const directory = join(path, "..");
@@ -58,21 +64,25 @@ const digestOfSources = async (directory: string): Promise<string> => {
   return hash.digest("hex");
 };
 
-const hasCompiler = async (): Promise<boolean> => {
-  const version = await tryCommand(["rustc", "--version"], { environment: userEnvironment() }).catch(
-    () => undefined,
-  );
-  const [, major = "0", minor = "0"] = /^rustc (\d+)\.(\d+)/.exec(version?.stdout ?? "") ?? [];
-  const cargo = await tryCommand(["cargo", "--version"], { environment: userEnvironment() }).catch(
-    () => undefined,
-  );
-  const isNewEnough =
-    Number(major) > oldestCompiler[0] ||
-    (Number(major) === oldestCompiler[0] && Number(minor) >= oldestCompiler[1]);
-  return isNewEnough && cargo?.status === 0;
+/**
+ * The environment in which a cargo that is new enough runs: the person's own with their configuration, else Debian's. Both are tried by
+ * running them: rustup's stand-ins are there without a compiler behind them.
+ */
+const findCompiler = async (): Promise<Readonly<Record<string, string>> | undefined> => {
+  for (const environment of [personsEnvironment(), debiansEnvironment()]) {
+    const run = (program: string) =>
+      tryCommand([program, "--version"], { environment }).catch(() => undefined);
+    const [rustc, cargo] = [await run("rustc"), await run("cargo")];
+    const [, major = "0", minor = "0"] = /^rustc (\d+)\.(\d+)/.exec(rustc?.stdout ?? "") ?? [];
+    const [oldestMajor, oldestMinor] = oldestCompiler;
+    const isNewEnough =
+      Number(major) > oldestMajor || (Number(major) === oldestMajor && Number(minor) >= oldestMinor);
+    if (isNewEnough && cargo?.status === 0) return environment;
+  }
+  return undefined;
 };
 
-const userEnvironment = (): Record<string, string> => ({
+const personsEnvironment = (): Readonly<Record<string, string>> => ({
   ...plainEnvironment,
   ...Object.fromEntries(
     Object.entries(process.env).filter(
@@ -83,6 +93,12 @@ const userEnvironment = (): Record<string, string> => ({
     ),
   ),
 });
+
+const debiansEnvironment = (): Readonly<Record<string, string>> => {
+  const { HOME = "/nonexistent" } = process.env;
+  const home: Record<string, string> = existsSync(HOME) ? { HOME } : {};
+  return { ...plainEnvironment, CARGO_HOME: join(cacheDirectory, "cargo"), ...home };
+};
 
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(
