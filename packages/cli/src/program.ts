@@ -8,6 +8,7 @@ import { addLogs, followOverrides } from "./commands/follow.ts";
 import { addOperation, type Override } from "./commands/from-operation.ts";
 import { addHostVerbs } from "./commands/host.ts";
 import { addTerminal, attachOverride } from "./commands/terminal.ts";
+import { updateOverrides } from "./commands/updates.ts";
 import { addTransfers } from "./files/transfers.ts";
 import { addMcp } from "./mcp/command.ts";
 import { addOwnerVerbs } from "./owner/commands.ts";
@@ -30,6 +31,7 @@ const overrides: { readonly [N in OperationName]?: Override } = {
   ...fileOverrides,
   ...followOverrides,
   ...keyOverrides,
+  ...updateOverrides,
   "process.exec": execOverride,
   "process.attach": attachOverride,
 };

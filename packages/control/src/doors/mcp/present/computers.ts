@@ -10,7 +10,7 @@ export const computerLine = (computer: Computer): string => {
       : "";
   const description = computer.description === "" ? "" : `: ${computer.description}`;
   const reason = computer.reason === null ? "" : `\n  reason: ${computer.reason}`;
-  return `${computer.name} (${computer.id}) is ${computer.state}${moving}, ${computer.size}${description}${reason}`;
+  return `${computer.name} (${computer.id}) is ${computer.state}${moving}, ${computer.size}, version ${computer.version}${description}${reason}`;
 };
 
 export const computerList = (output: OperationOutput<"computer.list">): string =>

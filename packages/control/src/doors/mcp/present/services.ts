@@ -12,7 +12,7 @@ export const serviceLine = (service: Service): string => {
     service.desired_state === "running" && service.state !== "ready"
       ? "\n  service_logs shows what it says; service_get shows its state."
       : "";
-  return `${service.name} (${service.id}) is ${service.state}${port}${restarts}: ${clip(command, 200)}${reason}${hint}`;
+  return `${service.name} (${service.id}) is ${service.state}${port}${restarts}, version ${service.version}: ${clip(command, 200)}${reason}${hint}`;
 };
 
 export const serviceList = (output: OperationOutput<"service.list">): string =>
