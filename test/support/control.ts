@@ -30,7 +30,6 @@ export interface TestControlOptions {
   readonly clock?: Clock;
   readonly allowHosts?: readonly string[];
   readonly databaseUrl?: string;
-  readonly supervisorSocket?: string;
 }
 
 /** One Postgres for all tests of a file. */
@@ -111,7 +110,7 @@ const startOnce = async (
       logger,
       crashPoint: createCrashPoint({}),
       modules: options.modules ?? createModules,
-      supervisorSocket: options.supervisorSocket ?? "/nonexistent/supervisor.sock",
+      supervisorSocket: "/nonexistent/supervisor.sock",
     },
     new AbortController().signal,
   );

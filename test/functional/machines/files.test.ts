@@ -1,46 +1,38 @@
 import assert from "node:assert/strict";
+import { before, describe, test } from "node:test";
+import { call } from "../../support/control.ts";
+import { type Assistant, useInstance } from "../../support/instance.ts";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
-import { startMachines, type TestMachines } from "../../support/machines.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
 
 describe("files", () => {
-  let postgres: TestPostgres;
-  let machines: TestMachines;
-  let root: string;
-  const endings: (() => Promise<void> | void)[] = [];
+  const root = "/work/files";
+  const opened = useInstance();
+  let assistant: Assistant;
+  let url: string;
+  const ask = (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) =>
+    call(url, assistant.secret, method, path, body, headers);
   before(async () => {
-    root = await mkdtemp(join(tmpdir(), "holdfast-files-"));
-    postgres = await startPostgres();
-    machines = await startMachines(
-      { after: (work) => void endings.push(work as () => Promise<void>) },
-      postgres,
-    );
-    const created = await machines.ask("POST", "/v1/computers", { name: "box" });
+    const instance = await opened;
+    url = instance.url;
+    assistant = await instance.assistant();
+    const created = await ask("POST", "/v1/computers", { name: "box" });
     assert.equal(created.status, 201, JSON.stringify(created.body));
-  });
-  after(async () => {
-    for (const end of endings) await end();
-    await postgres.stop();
-    await rm(root, { recursive: true });
+    await send("POST", "/mkdir", { path: "." });
   });
 
-  const query = (path: string, more = ""): string => `?path=${encodeURIComponent(join(root, path))}${more}`;
+  const query = (path: string, more = ""): string => `?path=${encodeURIComponent(`${root}/${path}`)}${more}`;
   const files = (verb: string, path: string, more = "") =>
-    machines.ask("GET", `/v1/computers/box/files${verb}${query(path, more)}`);
+    ask("GET", `/v1/computers/box/files${verb}${query(path, more)}`);
   const send = (method: string, verb: string, body: Readonly<Record<string, unknown>>) =>
-    machines.ask(method, `/v1/computers/box/files${verb}`, {
+    ask(method, `/v1/computers/box/files${verb}`, {
       ...body,
-      path: join(root, String(body["path"])),
+      path: `${root}/${String(body["path"])}`,
     });
   const raw = (method: string, path: string, body?: Uint8Array | ReadableStream) =>
-    fetch(`${machines.control.url}/v1/computers/box${path}`, {
+    fetch(`${url}/v1/computers/box${path}`, {
       method,
       headers: {
-        authorization: `Bearer ${machines.key}`,
+        authorization: `Bearer ${assistant.secret}`,
         ...(body ? { "content-type": "application/octet-stream" } : {}),
       },
       ...(body ? { body, duplex: "half" } : {}),
@@ -75,7 +67,7 @@ describe("files", () => {
       if_match: String(written.body["version"]),
     });
     assert.equal(stale.status, 412, JSON.stringify(stale.body));
-    const moved = await send("POST", "/move", { path: "a/b%2Fc ü.txt", to: join(root, "a/d.txt") });
+    const moved = await send("POST", "/move", { path: "a/b%2Fc ü.txt", to: `${root}/a/d.txt` });
     assert.equal(moved.status, 200, JSON.stringify(moved.body));
     assert.equal((await files("/stat", "a/b%2Fc ü.txt")).status, 404);
     for (const name of ["e", "f", "g"]) await send("PUT", "/content", { path: `a/${name}`, content: "" });
@@ -86,8 +78,8 @@ describe("files", () => {
       cursor = page.body["next_cursor"] as string | null;
     }
     assert.deepEqual(names, ["/a/d.txt", "/a/e", "/a/f", "/a/g"]);
-    assert.equal((await machines.ask("DELETE", `/v1/computers/box/files${query("a")}`)).status, 409);
-    const gone = await machines.ask("DELETE", `/v1/computers/box/files${query("a", "&recursive=true")}`);
+    assert.equal((await ask("DELETE", `/v1/computers/box/files${query("a")}`)).status, 409);
+    const gone = await ask("DELETE", `/v1/computers/box/files${query("a", "&recursive=true")}`);
     assert.equal(gone.body["deleted"], 5, JSON.stringify(gone.body));
   });
 
@@ -104,7 +96,7 @@ describe("files", () => {
   });
 
   test("what is not a regular file is refused at once", async () => {
-    await machines.exec("box", { argv: ["mkfifo", join(root, "fifo")], cwd: "/tmp" });
+    await ask("POST", "/v1/computers/box/exec", { argv: ["mkfifo", `${root}/fifo`], cwd: "/tmp" });
     const begun = performance.now();
     assert.equal((await files("/content", "fifo")).status, 409);
     assert.equal((await files("/content", ".")).status, 409);

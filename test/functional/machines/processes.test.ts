@@ -1,34 +1,31 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { before, describe, test } from "node:test";
+import { call } from "../../support/control.ts";
+import { type Assistant, useInstance } from "../../support/instance.ts";
 import { setTimeout as pause } from "node:timers/promises";
-import { startMachines, type TestMachines } from "../../support/machines.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { until } from "../../support/until.ts";
 
 describe("processes", () => {
-  let postgres: TestPostgres;
-  let machines: TestMachines;
-  const endings: (() => Promise<void> | void)[] = [];
+  const opened = useInstance();
+  let assistant: Assistant;
+  let url: string;
+  const ask = (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) =>
+    call(url, assistant.secret, method, path, body, headers);
   before(async () => {
-    postgres = await startPostgres();
-    machines = await startMachines(
-      { after: (work) => void endings.push(work as () => Promise<void>) },
-      postgres,
-    );
-    const created = await machines.ask("POST", "/v1/computers", { name: "box" });
+    const instance = await opened;
+    url = instance.url;
+    assistant = await instance.assistant();
+    const created = await ask("POST", "/v1/computers", { name: "box" });
     assert.equal(created.status, 201, JSON.stringify(created.body));
-  });
-  after(async () => {
-    for (const end of endings) await end();
-    await postgres.stop();
   });
 
   const run = async (body: Readonly<Record<string, unknown>>, headers?: Readonly<Record<string, string>>) => {
-    const reply = await machines.ask("POST", "/v1/computers/box/exec", { cwd: "/tmp", ...body }, headers);
+    const reply = await ask("POST", "/v1/computers/box/exec", { cwd: "/tmp", ...body }, headers);
     assert.equal(reply.status, 200, JSON.stringify(reply.body));
     return reply.body as unknown as Executed;
   };
   const processes = (path: string, method = "GET", body?: unknown) =>
-    machines.ask(method, `/v1/computers/box/processes${path}`, body);
+    ask(method, `/v1/computers/box/processes${path}`, body);
 
   test("text keeps multi-byte characters whole at every page edge, base64 keeps every byte", async () => {
     const text = "añ日本𝄞z".repeat(6);
@@ -73,14 +70,18 @@ describe("processes", () => {
     const late = await run({ command: "sleep 60", timeout_ms: 300 });
     assert.equal(late.process.timed_out, true);
     assert.equal(late.process.exit_code, 137);
-    const missing = await machines.exec("box", { argv: ["/no/such/program"], cwd: "/tmp" });
+    const missing = await ask("POST", "/v1/computers/box/exec", { argv: ["/no/such/program"], cwd: "/tmp" });
     assert.equal(missing.status, 422, JSON.stringify(missing.body));
     assert.equal((missing.body["details"] as Record<string, unknown>)["reason"], "command_not_found");
-    const nowhere = await machines.exec("box", { argv: ["true"], cwd: "/no/such/place" });
+    const nowhere = await ask("POST", "/v1/computers/box/exec", { argv: ["true"], cwd: "/no/such/place" });
     assert.equal(nowhere.status, 422, JSON.stringify(nowhere.body));
     const listed = await processes("?limit=200");
     assert.ok(!JSON.stringify(listed.body).includes("/no/such/program"), "what never ran is not listed");
-    const both = await machines.exec("box", { argv: ["true"], command: "true", cwd: "/tmp" });
+    const both = await ask("POST", "/v1/computers/box/exec", {
+      argv: ["true"],
+      command: "true",
+      cwd: "/tmp",
+    });
     assert.equal(both.status, 400);
   });
 
@@ -136,7 +137,7 @@ describe("processes", () => {
     assert.equal(again.process.id, first.process.id);
     assert.equal(again.stdout, first.stdout);
     assert.equal(again.process.exit_code, 5);
-    const other = await machines.ask(
+    const other = await ask(
       "POST",
       "/v1/computers/box/exec",
       { command: "echo other", cwd: "/tmp" },
@@ -175,9 +176,9 @@ describe("processes", () => {
 
   test("a caller that gives up leaves a process that is listed and can be ended", async () => {
     const abort = new AbortController();
-    const gone = fetch(`${machines.control.url}/v1/computers/box/exec`, {
+    const gone = fetch(`${url}/v1/computers/box/exec`, {
       method: "POST",
-      headers: { authorization: `Bearer ${machines.key}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${assistant.secret}`, "content-type": "application/json" },
       body: JSON.stringify({ argv: ["sleep", "41"], cwd: "/tmp" }),
       signal: abort.signal,
     }).catch(() => {});
@@ -203,15 +204,22 @@ describe("processes", () => {
       cwd: "/tmp",
     });
     const id = String(started.body["id"]);
-    await machines.control.restart();
+    const instance = await opened;
+    const control = (await instance.programs())["control"];
+    assert.ok(control?.pid);
+    process.kill(control.pid, "SIGKILL");
+    await until("control is back", async () => {
+      const now = (await instance.programs())["control"];
+      return now?.ready === true && now.pid !== control.pid;
+    });
     const ended = await processes(`/${id}?wait_ms=5000`);
     assert.equal(ended.body["exit_code"], 6, JSON.stringify(ended.body));
     assert.equal((await processes(`/${id}/output`)).body["stdout"], "before\nafter\n");
   });
 
   const follow = async (path: string) => {
-    const response = await fetch(`${machines.control.url}${path}`, {
-      headers: { authorization: `Bearer ${machines.key}`, accept: "text/event-stream" },
+    const response = await fetch(`${url}${path}`, {
+      headers: { authorization: `Bearer ${assistant.secret}`, accept: "text/event-stream" },
     });
     assert.equal(response.status, 200);
     const blocks = (await response.text()).split("\n\n");

@@ -1,27 +1,21 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
-import { startMachines, type TestMachines } from "../../support/machines.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { before, describe, test } from "node:test";
+import { call } from "../../support/control.ts";
+import { type Assistant, useInstance } from "../../support/instance.ts";
+import { until } from "../../support/until.ts";
 
 describe("services", () => {
-  let postgres: TestPostgres;
-  let machines: TestMachines;
-  const endings: (() => Promise<void> | void)[] = [];
+  const opened = useInstance();
+  let assistant: Assistant;
+  let url: string;
+  const ask = (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) =>
+    call(url, assistant.secret, method, path, body, headers);
   before(async () => {
-    postgres = await startPostgres();
-    machines = await startMachines(
-      { after: (work) => void endings.push(work as () => Promise<void>) },
-      postgres,
-    );
-    const created = await machines.ask("POST", "/v1/computers", {
-      name: "box",
-      environment: { SHARED: "one" },
-    });
+    const instance = await opened;
+    url = instance.url;
+    assistant = await instance.assistant();
+    const created = await ask("POST", "/v1/computers", { name: "box", environment: { SHARED: "one" } });
     assert.equal(created.status, 201, JSON.stringify(created.body));
-  });
-  after(async () => {
-    for (const end of endings) await end();
-    await postgres.stop();
   });
 
   const services = (
@@ -29,17 +23,23 @@ describe("services", () => {
     method = "GET",
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
-  ) => machines.ask(method, `/v1/computers/box/services${path}`, body, headers);
-  const node = process.execPath;
+  ) => ask(method, `/v1/computers/box/services${path}`, body, headers);
   const web = (text: string) => ({
     argv: [
-      node,
+      "node",
       "-e",
       `require("http").createServer((q, s) => s.end("${text} " + process.env.SHARED)).listen(process.env.PORT, "127.0.0.1")`,
     ],
     cwd: "/tmp",
   });
-  const fetchText = async (port: number) => (await fetch(`http://127.0.0.1:${port}/`)).text();
+  /** From inside: a cell's ports are its own. */
+  const fetchText = async (port: number): Promise<string> => {
+    const { body } = await ask("POST", "/v1/computers/box/exec", {
+      argv: ["curl", "-sS", "--fail", `http://127.0.0.1:${port}/`],
+    });
+    if ((body["process"] as { exit_code: number }).exit_code !== 0) throw new Error(String(body["stderr"]));
+    return String(body["stdout"]);
+  };
 
   test("a service becomes ready, is listed, logged, restarted, updated, stopped and deleted", async () => {
     const created = await services("", "POST", { name: "web", ...web("hello"), port: 18_431 });
@@ -55,8 +55,8 @@ describe("services", () => {
     );
 
     // A changed environment restarts nothing by itself; the next start has it.
-    const computer = await machines.ask("GET", "/v1/computers/box");
-    const updated = await machines.ask(
+    const computer = await ask("GET", "/v1/computers/box");
+    const updated = await ask(
       "PATCH",
       "/v1/computers/box",
       { environment: { SHARED: "two" } },
@@ -95,14 +95,13 @@ describe("services", () => {
       after: ["first"],
     });
     assert.equal(second.body["state"], "ready", JSON.stringify(second.body));
-    assert.equal((await machines.ask("POST", "/v1/computers/box/stop", {})).body["state"], "stopped");
-    await assert.rejects(fetchText(18_441));
+    assert.equal((await ask("POST", "/v1/computers/box/stop", {})).body["state"], "stopped");
     assert.equal((await services("/second")).body["state"], "unknown");
-    assert.equal((await machines.ask("POST", "/v1/computers/box/wake", {})).body["state"], "awake");
-    for (let tries = 0; tries < 100; tries += 1) {
-      if ((await services("/second")).body["state"] === "ready") break;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    assert.equal((await ask("POST", "/v1/computers/box/wake", {})).body["state"], "awake");
+    await until(
+      "the second service is ready",
+      async () => (await services("/second")).body["state"] === "ready",
+    );
     assert.equal(await fetchText(18_442), "second two");
     await services("/first", "DELETE");
     await services("/second", "DELETE");

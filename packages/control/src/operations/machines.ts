@@ -32,8 +32,6 @@ export interface MachinesParts {
   readonly supervisor: RpcClient<SupervisorMethods>;
   readonly instance: string;
   readonly nodeId: string;
-  /** Where the agent of a computer listens; by default where the supervisor puts it. */
-  readonly agentSocket?: (computerId: string) => string;
 }
 
 /** Everything that is about computers and what runs on them. */
@@ -41,7 +39,7 @@ export const createMachinesModule = (parts: MachinesParts): Module => {
   const { store, nodeId } = parts;
   const { db } = store;
   const agents = new SocketAgents({
-    socketPath: parts.agentSocket ?? ((id) => agentSocketPath(parts.instance, id)),
+    socketPath: (id) => agentSocketPath(parts.instance, id),
     clock: parts.clock,
   });
   const keeper = new ProcessKeeper({ ...parts, agents });

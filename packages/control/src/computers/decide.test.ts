@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { CellView } from "@holdfast/contract";
+import type { Computer, ComputerState, DesiredState } from "../domain/computer.ts";
+import { decide, type Move, type Seen } from "./decide.ts";
+import { judge, judgeEnd } from "./failures.ts";
+
+const computer = (
+  state: ComputerState,
+  desiredState: DesiredState,
+  more: Partial<Computer> = {},
+): Computer => ({
+  id: "cmp_00000000000000000000",
+  accountId: "acc_00000000000000000000",
+  principalId: "asst_00000000000000000000",
+  name: "one",
+  description: "",
+  size: "small",
+  environment: {},
+  state,
+  desiredState,
+  reason: null,
+  failureCode: null,
+  attempts: 0,
+  crashes: 0,
+  image: state === "creating" ? null : "image",
+  cellId: state === "awake" || state === "asleep" ? "cel_1" : null,
+  appliedSize: state === "creating" ? null : "small",
+  servicesRevision: 1,
+  version: 1,
+  createdAtMs: 0,
+  updatedAtMs: 0,
+  awakeSinceMs: null,
+  ...more,
+});
+
+const cell = (state: CellView["state"], cellId = "cel_1"): Seen => ({
+  computer_id: "cmp_00000000000000000000",
+  cell_id: cellId,
+  state,
+  size: "small",
+  started_at_ms: 0,
+  lease_ends_in_ms: 0,
+  exit: state === "exited" ? { reason: "agent_ended", at_ms: 0 } : null,
+});
+
+describe("what the reconciler does next", () => {
+  const rows: readonly [ComputerState, DesiredState, Seen, Move][] = [
+    ["creating", "awake", "unknown", "wake"],
+    ["creating", "destroyed", "unknown", "destroy"],
+    ["awake", "awake", "unknown", "none"],
+    ["awake", "awake", cell("running"), "none"],
+    ["awake", "awake", cell("running", "cel_2"), "wake"],
+    ["awake", "awake", cell("frozen"), "wake"],
+    ["awake", "awake", cell("exited"), "record_end"],
+    ["awake", "awake", "none", "record_end"],
+    ["awake", "asleep", "unknown", "sleep"],
+    ["awake", "stopped", "unknown", "stop"],
+    ["awake", "stopped", cell("exited"), "record_end"],
+    ["asleep", "asleep", "unknown", "none"],
+    ["asleep", "asleep", cell("frozen"), "none"],
+    ["asleep", "asleep", cell("running"), "sleep"],
+    ["asleep", "asleep", "none", "record_end"],
+    ["asleep", "awake", cell("frozen"), "wake"],
+    ["stopped", "awake", "unknown", "wake"],
+    ["stopped", "stopped", "none", "none"],
+    ["stopped", "stopped", cell("exited"), "none"],
+    ["stopped", "stopped", cell("running"), "stop"],
+    ["stopped", "asleep", "unknown", "none"],
+    ["failed", "awake", cell("running"), "none"],
+    ["failed", "destroyed", "unknown", "destroy"],
+    ["destroyed", "destroyed", "none", "none"],
+  ];
+  for (const [state, desired, seen, move] of rows) {
+    const word = typeof seen === "string" ? seen : `${seen.state} ${seen.cell_id}`;
+    it(`${state}, wanted ${desired}, cell ${word}: ${move}`, () => {
+      assert.equal(decide(computer(state, desired), seen), move);
+    });
+  }
+
+  it("applies a new size before anything but an end or a destruction", () => {
+    const grown = { size: "large" } as const;
+    assert.equal(decide(computer("stopped", "awake", grown), "unknown"), "resize");
+    assert.equal(decide(computer("awake", "awake", grown), "unknown"), "resize");
+    assert.equal(decide(computer("awake", "destroyed", grown), "unknown"), "destroy");
+    assert.equal(decide(computer("creating", "awake", grown), "unknown"), "wake");
+  });
+});
+
+describe("what the reconciler makes of a failure", () => {
+  it("undoes a creation that the host has no room for, and only waits while the supervisor is away", () => {
+    assert.equal(judge(computer("creating", "awake"), "wake", "host_full").kind, "undo");
+    assert.equal(judge(computer("creating", "awake", { attempts: 99 }), "wake", "unavailable").kind, "retry");
+    assert.equal(judge(computer("creating", "awake", { attempts: 4 }), "wake", "internal").kind, "undo");
+  });
+
+  it("fails a computer that does not start, after a few tries; never gives up taking one down", () => {
+    assert.equal(judge(computer("stopped", "awake"), "wake", "internal").kind, "retry");
+    assert.equal(judge(computer("stopped", "awake", { attempts: 4 }), "wake", "internal").kind, "fail");
+    assert.equal(judge(computer("stopped", "awake"), "wake", "computer_failed").kind, "fail");
+    assert.equal(judge(computer("awake", "stopped", { attempts: 99 }), "stop", "internal").kind, "retry");
+    assert.equal(
+      judge(computer("awake", "destroyed", { attempts: 99 }), "destroy", "computer_failed").kind,
+      "retry",
+    );
+  });
+
+  it("restarts a cell that ended at once, then slower, and gives up on one that ends again and again", () => {
+    const young = computer("awake", "awake", { awakeSinceMs: 1_000_000 });
+    assert.deepEqual(judgeEnd(young, 1_000_500), { crashes: 1, delayMs: 0, failed: false });
+    assert.ok(judgeEnd({ ...young, crashes: 2 }, 1_000_500).delayMs > 0);
+    assert.equal(judgeEnd({ ...young, crashes: 5 }, 1_000_500).failed, true);
+    assert.equal(judgeEnd({ ...young, crashes: 5 }, 2_000_000).crashes, 1);
+  });
+});
