@@ -96,7 +96,8 @@ const checkLeaks = async (instance: Instance): Promise<void> => {
   );
 };
 
-const openInstance = async (name: string): Promise<Instance> => {
+/** An instance that the caller takes down. */
+export const openInstance = async (name: string): Promise<Instance> => {
   const data = `/var/lib/holdfast-${name}`;
   const flags = ["--instance", name, "--data", data];
   const up = async (environment: Readonly<Record<string, string>> = {}): Promise<void> => {
