@@ -37,32 +37,28 @@ export const proveHost = (settings: InstanceSettings): Promise<readonly Proof[]>
       if (bavail * bsize < leastFreeBytes) throw new Error(free);
       return free;
     }),
-    prove(
-      "program tree",
-      `${again} If the clone was made under a strict umask: chmod -R go+rX on it.`,
-      async () => {
-        const mount = await findMount(places.tree);
-        if (!mount) throw new Error(`nothing is mounted at ${places.tree}`);
-        if (!mount.options.includes("ro")) throw new Error(`${places.tree} is writable`);
-        const { uid, gid } = await lookUpUser(userNames.control);
-        const argv = ["setpriv", "--reuid", String(uid), "--regid", String(gid), "--clear-groups"];
-        const unreadable = await tryCommand([
-          ...argv,
-          "find",
-          join(places.tree, "packages"),
-          "-not",
-          "-readable",
-          "-print",
-          "-quit",
-        ]);
-        if (unreadable.status !== 0 || unreadable.stdout !== "") {
-          throw new Error(
-            `${userNames.control} cannot read ${unreadable.stdout.trim() || unreadable.stderr.trim()}`,
-          );
-        }
-        return `${settings.source}, read-only`;
-      },
-    ),
+    prove("program tree", again, async () => {
+      const mount = await findMount(places.tree);
+      if (!mount) throw new Error(`nothing is mounted at ${places.tree}`);
+      if (!mount.options.includes("ro")) throw new Error(`${places.tree} is writable`);
+      const { uid, gid } = await lookUpUser(userNames.control);
+      const argv = ["setpriv", "--reuid", String(uid), "--regid", String(gid), "--clear-groups"];
+      const unreadable = await tryCommand([
+        ...argv,
+        "find",
+        join(places.tree, "packages"),
+        "-not",
+        "-readable",
+        "-print",
+        "-quit",
+      ]);
+      if (unreadable.status !== 0 || unreadable.stdout !== "") {
+        throw new Error(
+          `${userNames.control} cannot read ${unreadable.stdout.trim() || unreadable.stderr.trim()}`,
+        );
+      }
+      return `${settings.source}, read-only`;
+    }),
     prove("agent", again, async () => {
       const { status } = await tryCommand([settings.agent]);
       if (status !== 64) throw new Error(`${settings.agent} does not run (status ${status})`);

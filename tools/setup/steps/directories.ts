@@ -1,5 +1,5 @@
 import { chmod, chown, mkdir, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import {
   command,
   findMount,
@@ -66,11 +66,12 @@ const ensureDirectory = async ({ path, mode, uid, gid }: Directory): Promise<boo
 
 /** Shows the program tree read-only at a place that the programs' users can reach: a clone under /root is closed to them. */
 export const ensureTree = async (source: string, places: Places): Promise<StepResult<void>> => {
+  const opened = await openTree(source);
   const mount = await findMount(places.tree);
   if (mount) {
     const [shown, wanted] = [await stat(places.tree), await stat(source)];
     if (shown.dev === wanted.dev && shown.ino === wanted.ino && mount.options.includes("ro")) {
-      return { outcome: "skipped", detail: source, value: undefined };
+      return { outcome: opened ? "changed" : "skipped", detail: source, value: undefined };
     }
     // Programs that run from the old tree keep it; it goes away with the last of them.
     await command(["umount", "--lazy", places.tree]);
@@ -78,4 +79,40 @@ export const ensureTree = async (source: string, places: Places): Promise<StepRe
   await command(["mount", "--bind", source, places.tree]);
   await command(["mount", "-o", "remount,bind,ro,nosuid,nodev", places.tree]);
   return { outcome: mount ? "changed" : "done", detail: source, value: undefined };
+};
+
+/** What the programs' users read. A clone made under a strict umask is closed to them. */
+const readByPrograms = ["package.json", "packages", "policy", "node_modules"];
+
+/** Makes these parts readable to everybody who can reach them at all; whether anything had to be. */
+const openTree = async (source: string): Promise<boolean> => {
+  const closed = [
+    "(",
+    "-type",
+    "d",
+    "-not",
+    "-perm",
+    "-005",
+    "-o",
+    "-type",
+    "f",
+    "-not",
+    "-perm",
+    "-004",
+    ")",
+  ];
+  const paths = readByPrograms.map((name) => join(source, name));
+  const found = await command([
+    "find",
+    ...paths,
+    "-xdev",
+    ...closed,
+    "-print",
+    "-exec",
+    "chmod",
+    "go+rX",
+    "{}",
+    "+",
+  ]);
+  return found !== "";
 };
