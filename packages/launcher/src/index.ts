@@ -15,7 +15,7 @@ export { createHostRegistry, imageBuilderRange, type HostRegistry } from "./inst
 export { readAnnouncedLabels } from "./launcher.ts";
 export { publicAddress, readSettings, writeSettings, type InstanceSettings } from "./instance/settings.ts";
 export { findPostgresBinaries } from "./postgres/binaries.ts";
-export { ensureCluster } from "./postgres/cluster.ts";
+export { makeCluster, readMajor, writeAccessFiles } from "./postgres/cluster.ts";
 export { recordPath, startKeeper } from "./programs/keeper.ts";
 export { planLauncher } from "./programs/launcher-program.ts";
 export type { ProgramPlan } from "./programs/plan.ts";

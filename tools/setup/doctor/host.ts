@@ -87,9 +87,15 @@ export const proveHost = (settings: InstanceSettings): Promise<readonly Proof[]>
       ? [
           prove(
             "postgres",
-            "Install Debian's `postgresql`, or give HOLDFAST_DATABASE_URL to `holdfast up`.",
+            "Run `holdfast up`: it installs the server, and makes the database's file larger where the host has room.",
             async () => {
               const { directory, major } = await findPostgresBinaries();
+              const { blocks, bavail, bsize } = await statfs(places.postgres);
+              if (bavail < blocks / 10) {
+                throw new Error(
+                  `${((bavail * bsize) / 1024 ** 2).toFixed(0)} MiB are left at ${places.postgres}`,
+                );
+              }
               return `${major} in ${directory}`;
             },
           ),

@@ -1,13 +1,91 @@
-import { ensureCluster, lookUpUser, userNames, type InstanceSettings, type Places } from "@holdfast/launcher";
+import { chmod, chown, mkdir, rename, rm, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  command,
+  findMount,
+  lookUpUser,
+  makeCluster,
+  readMajor,
+  userNames,
+  writeAccessFiles,
+  type InstanceSettings,
+  type Places,
+  type UserIds,
+} from "@holdfast/launcher";
 import type { StepResult } from "../progress.ts";
+import { attachLoop } from "./loop.ts";
 
-/** The private cluster, or nothing where a shared server is used. */
+const gibibyte = 1024 ** 3;
+const firstBytes = gibibyte;
+/** Doubled when less than this share of it is free, as far as the host has room. */
+const leastFreeShare = 0.25;
+
+/**
+ * The private cluster in a preallocated file of its own, mounted at `<data>/postgres`: whatever fills the host, the database writes on.
+ * Nothing where a shared server is used; a cluster that stands in a plain directory (on a disk of its own) is left there.
+ */
 export const ensureDatabase = async (
   settings: InstanceSettings,
   places: Places,
 ): Promise<StepResult<void>> => {
-  if (settings.database === "url")
-    return { outcome: "skipped", detail: "a shared server (HOLDFAST_DATABASE_URL)", value: undefined };
-  const made = await ensureCluster(places.postgres, await lookUpUser(userNames.postgres));
-  return { outcome: made ? "done" : "skipped", detail: places.postgres, value: undefined };
+  const result = (outcome: StepResult<void>["outcome"], detail: string) => ({
+    outcome,
+    detail,
+    value: undefined,
+  });
+  if (settings.database === "url") return result("skipped", "a shared server (HOLDFAST_DATABASE_URL)");
+  const postgres = await lookUpUser(userNames.postgres);
+  const mounted = (await findMount(places.postgres)) !== undefined;
+  const hasFile = await stat(places.databaseFile).then(
+    () => true,
+    () => false,
+  );
+  if (!mounted && !hasFile && (await readMajor(places.postgres)) === undefined)
+    await makeFile(places, postgres);
+  const isPlain = !mounted && !hasFile && (await readMajor(places.postgres)) !== undefined;
+  if (!mounted && !isPlain) await mountFile(places, postgres);
+  await writeAccessFiles(places.postgres, postgres);
+  if (isPlain) return result("skipped", places.postgres);
+  const grown = await growIfShort(places);
+  const { blocks, bavail, bsize } = await statfs(places.postgres);
+  const space = `${((bavail * bsize) / gibibyte).toFixed(1)} of ${((blocks * bsize) / gibibyte).toFixed(1)} GiB free`;
+  return result(mounted ? (grown ? "changed" : "skipped") : hasFile ? "changed" : "done", space);
+};
+
+/** Filled from a whole cluster before it gets its name, so that it is whole or absent. */
+const makeFile = async (places: Places, postgres: UserIds): Promise<void> => {
+  const cluster = `${places.postgres}.new`;
+  const fresh = `${places.databaseFile}.new`;
+  await makeCluster(cluster, postgres);
+  await rm(fresh, { force: true });
+  await command(["fallocate", "--length", String(firstBytes), fresh]);
+  await chmod(fresh, 0o600);
+  await command(["mkfs.ext4", "-q", "-m", "0", "-E", "nodiscard", "-d", cluster, fresh]);
+  await command(["sync", fresh]);
+  await rename(fresh, places.databaseFile);
+  await rm(cluster, { recursive: true });
+};
+
+const mountFile = async (places: Places, postgres: UserIds): Promise<void> => {
+  await mkdir(places.postgres, { recursive: true, mode: 0o700 });
+  const device = await attachLoop(places.databaseFile);
+  await command(["mount", "-t", "ext4", "-o", "nosuid,nodev,noexec,noatime", device, places.postgres]);
+  // After a crash the server walks its whole directory, and this one is closed to it; e2fsck makes it again when it needs it.
+  await rm(join(places.postgres, "lost+found"), { recursive: true, force: true });
+  await chown(places.postgres, postgres.uid, postgres.gid);
+  await chmod(places.postgres, 0o700);
+};
+
+/** Whether it was made larger. Online; the database does not notice. */
+const growIfShort = async (places: Places): Promise<boolean> => {
+  const inside = await statfs(places.postgres);
+  const host = await statfs(places.data);
+  const { size } = await stat(places.databaseFile);
+  if (inside.bavail >= inside.blocks * leastFreeShare || host.bavail * host.bsize < size + gibibyte)
+    return false;
+  await command(["fallocate", "--length", String(size * 2), places.databaseFile]);
+  const device = await attachLoop(places.databaseFile);
+  await command(["losetup", "--set-capacity", device]);
+  await command(["resize2fs", device]);
+  return true;
 };

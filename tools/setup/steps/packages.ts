@@ -8,6 +8,7 @@ const needed: Readonly<Record<string, string>> = {
   "ca-certificates": "fetching packages over TLS",
   crun: "runs cells",
   "debian-archive-keyring": "proves the packages of the base image",
+  e2fsprogs: "the database's own file system",
   iproute2: "links and namespaces of cells",
   mmdebstrap: "builds the base image",
   nftables: "refuses and counts what cells may not reach",

@@ -1,12 +1,13 @@
 import { mkdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { command, findMount, tryCommand, type Places } from "@holdfast/launcher";
 import type { StepResult } from "../progress.ts";
+import { attachLoop } from "./loop.ts";
 
 const gibibyte = 1024 ** 3;
 const largestDefault = 50 * gibibyte;
 const smallest = 2 * gibibyte;
-/** What the host keeps beside the pool: the database, logs and everything else on the same file system. */
-const keptForHost = 2 * gibibyte;
+/** What the host keeps beside the pool: the database's own file, logs and everything else on the same file system. */
+const keptForHost = 3 * gibibyte;
 const options = "nosuid,nodev,noatime,nodiscard";
 
 /** How large a pool to make: as asked, else half of what is free up to 50 GiB. Throws when the host has too little. */
@@ -61,19 +62,6 @@ const makePoolFile = async (places: Places, askedBytes: number | undefined): Pro
   await rename(fresh, places.poolFile);
 };
 
-/** The loop device of the file, attached when it is not, as after a reboot. Direct, so that a flush reaches the disk and pages are kept once. */
-const attachLoop = async (file: string): Promise<string> => {
-  const [attached = ""] = (
-    await command(["losetup", "--associated", file, "--output", "NAME", "--noheadings"])
-  )
-    .trim()
-    .split("\n");
-  if (attached !== "") return attached.trim();
-  const direct = await tryCommand(["losetup", "--find", "--show", "--direct-io=on", file]);
-  if (direct.status === 0) return direct.stdout.trim();
-  return (await command(["losetup", "--find", "--show", file])).trim();
-};
-
 const mountSubvolume = async (places: Places): Promise<boolean> => {
   const made = !(await exists(places.pool));
   if (made) await command(["btrfs", "subvolume", "create", places.pool]);
@@ -101,12 +89,3 @@ const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
-
-/** Undoes the mount; the file with everything in it stays. Whether it was mounted. */
-export const releasePool = async (places: Places): Promise<boolean> => {
-  const mount = await findMount(places.pool);
-  if (!mount) return false;
-  await command(["umount", places.pool]);
-  if (mount.source.startsWith("/dev/loop")) await tryCommand(["losetup", "--detach", mount.source]);
-  return true;
-};

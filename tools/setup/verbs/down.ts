@@ -21,7 +21,7 @@ import { findInstance } from "../find-instance.ts";
 import { createProgress, type Progress } from "../progress.ts";
 import { askWhenAnswering } from "../ready.ts";
 import { hostRegistry } from "../steps/instance.ts";
-import { releasePool } from "../steps/pool.ts";
+import { releaseMount } from "../steps/loop.ts";
 import { lockPath } from "./up.ts";
 
 /**
@@ -85,15 +85,16 @@ const clear = async (plan: ProgramPlan, settings: InstanceSettings): Promise<str
 
 const release = async (settings: InstanceSettings) => {
   const places = placesOf(settings.instance, settings.data);
-  const pool = await releasePool(places);
+  const pool = await releaseMount(places.pool);
+  const database = await releaseMount(places.postgres);
   const tree = (await findMount(places.tree)) !== undefined;
   if (tree) await tryCommand(["umount", "--lazy", places.tree]);
   // Never through a mount: what is still mounted below must not be deleted.
   const left = (await findMount(places.tree)) !== undefined;
   if (!left) await rm(places.run, { recursive: true, force: true });
   return {
-    outcome: pool || tree ? ("done" as const) : ("skipped" as const),
-    detail: "pool and program tree",
+    outcome: pool || database || tree ? ("done" as const) : ("skipped" as const),
+    detail: "pool, database and program tree",
     value: undefined,
   };
 };

@@ -14,6 +14,8 @@ export interface Places {
   readonly log: string;
   readonly control: string;
   readonly postgres: string;
+  /** The preallocated file that is mounted at `postgres`: a full host does not stop the database. */
+  readonly databaseFile: string;
   readonly databaseUrl: string;
   readonly assistantKey: string;
   readonly poolFile: string;
@@ -34,6 +36,7 @@ export const placesOf = (instance: string, data: string): Places => {
     log: join(data, "log"),
     control: join(data, "control"),
     postgres: join(data, "postgres"),
+    databaseFile: join(data, "database.img"),
     databaseUrl: join(data, "database-url"),
     assistantKey: join(data, "assistant-key"),
     poolFile: join(data, "pool.img"),

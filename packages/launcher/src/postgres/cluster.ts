@@ -1,7 +1,7 @@
-import { chmod, chown, mkdir, readFile, rename, rm } from "node:fs/promises";
+import { chmod, chown, mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { writeDurably } from "@holdfast/kit";
-import { command, plainEnvironment, tryCommand } from "../host/command.ts";
+import { command, plainEnvironment } from "../host/command.ts";
 import type { UserIds } from "../host/users.ts";
 import { findPostgresBinaries } from "./binaries.ts";
 
@@ -24,16 +24,11 @@ const sqlOfDatabase = [
 ];
 
 /**
- * Makes the private cluster in `directory` unless it is there; whether it was made. Made beside and renamed, so that a cluster is whole
- * or absent. No server is started: single-user mode makes the role and the database.
+ * Makes a new cluster in `fresh`, replacing what is left there of an earlier try. No server is started: single-user mode makes the roles
+ * and the database. The caller moves it to its place once it is whole.
  */
-export const ensureCluster = async (directory: string, postgres: UserIds): Promise<boolean> => {
-  if (await readMajor(directory)) {
-    await writeAccessFiles(directory, postgres);
-    return false;
-  }
+export const makeCluster = async (fresh: string, postgres: UserIds): Promise<void> => {
   const binaries = await findPostgresBinaries();
-  const fresh = `${directory}.new`;
   await rm(fresh, { recursive: true, force: true });
   await mkdir(fresh, { mode: 0o700 });
   await chown(fresh, postgres.uid, postgres.gid);
@@ -84,10 +79,6 @@ export const ensureCluster = async (directory: string, postgres: UserIds): Promi
   await single("postgres", sqlOfServer);
   await single(databaseName, sqlOfDatabase);
   await writeAccessFiles(fresh, postgres);
-  await rm(directory, { recursive: true, force: true });
-  await rename(fresh, directory);
-  await tryCommand(["sync", "--file-system", directory]);
-  return true;
 };
 
 /** The major version that made the cluster, or undefined where there is none. */
@@ -112,7 +103,8 @@ const accessFiles = {
   ].join("\n"),
 } as const;
 
-const writeAccessFiles = async (directory: string, postgres: UserIds): Promise<void> => {
+/** Brings who may sign in up to date in a cluster that was made before. */
+export const writeAccessFiles = async (directory: string, postgres: UserIds): Promise<void> => {
   for (const [name, content] of Object.entries(accessFiles)) {
     const path = join(directory, name);
     if ((await readFile(path, "utf8").catch(() => "")) === content) continue;

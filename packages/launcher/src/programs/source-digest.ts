@@ -22,6 +22,6 @@ export const digestSources = async (root: string, directories: readonly string[]
 
 const listFiles = async (directory: string): Promise<readonly string[]> =>
   (await readdir(directory, { withFileTypes: true, recursive: true }))
-    .filter((entry) => entry.isFile() && !entry.name.endsWith(".md"))
+    .filter((entry) => entry.isFile() && !/\.(md|test\.ts)$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
