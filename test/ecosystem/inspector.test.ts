@@ -76,7 +76,10 @@ for (const [name, target] of [
       "{}",
     ]);
     assert.equal(called.code, 0, called.errors);
-    assert.equal((called.output.result?.["structuredContent"] as { name: string }).name, "helper");
+    assert.equal(
+      (called.output.result?.["structuredContent"] as { name: string } | undefined)?.name,
+      "helper",
+    );
   });
 
   test(`the Inspector reports a refused call as a tool's error ${name}`, { timeout: 120_000 }, async () => {

@@ -23,7 +23,7 @@ const clientWith = (...answers: readonly (Response | Error)[]) => {
         const answer = answers[seen.length];
         seen.push({
           method: init?.method ?? "GET",
-          url: String(url),
+          url: url instanceof Request ? url.url : url.toString(),
           headers: Object.fromEntries(new Headers(init?.headers)),
           body: init?.body,
         });

@@ -58,8 +58,7 @@ const descends = (pid: number, ancestor: number, parents: ReadonlyMap<number, nu
 };
 
 const isAgent = async (pid: number): Promise<boolean> =>
-  /holdfast.agent\0cell/.test(await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")) ||
-  /^\/\.holdfast\/agent/.test(await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""));
+  (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).startsWith("/.holdfast/agent\0");
 
 const isInCell = async (pid: number): Promise<boolean> => {
   const map = await readFile(`/proc/${pid}/uid_map`, "utf8").catch(() => "");

@@ -172,7 +172,7 @@ export const serviceGet = operation({
 const changes = Object.fromEntries(
   Object.entries(definition).map(([key, schema]) => [
     key,
-    ("removeDefault" in schema ? schema.removeDefault() : schema).optional(),
+    (schema instanceof z.ZodDefault ? schema.unwrap() : schema).optional(),
   ]),
 ) as unknown as {
   [K in keyof typeof definition]: z.ZodOptional<z.ZodType<z.output<(typeof definition)[K]>>>;
