@@ -270,6 +270,22 @@ test("84: memory ends inside the cell, is counted and told", async () => {
   assert.ok(events.some((event) => event.kind === "out_of_memory" && event.computer_id === id));
 });
 
+test("85: computers that fill their disks stop before the pool is full, and deleting works", async () => {
+  // Its output would need room too, so the status alone tells.
+  const filled = await shell(
+    "dd if=/dev/urandom of=/work/big bs=1M count=4000 2>/dev/null || exit 7",
+    60_000,
+  );
+  assert.equal(filled.code, 7);
+  const { pool } = await host.control.call("info", {});
+  assert.ok(pool.used_bytes < pool.total_bytes * 0.96, `${pool.used_bytes} of ${pool.total_bytes}`);
+  assert.equal(
+    (await shell("ls /work && rm /work/big && sync && echo again > /work/small && cat /work/small")).code,
+    0,
+  );
+  assert.equal((await host.exec(id, ["/bin/true"])).code, 0);
+});
+
 test("71: a layer that cannot be proven keeps everything shut, and says which", async () => {
   await host.kill();
   const broken = join(host.places.data, "policy");

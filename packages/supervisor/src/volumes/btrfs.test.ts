@@ -31,6 +31,16 @@ test("quota groups are read with what they belong to", () => {
 });
 
 test("volumes together stop before the pool is full", () => {
-  const total = 10 * 1024 ** 3;
-  assert.equal(growthLimitBytes({ totalBytes: total }, 1024 ** 3), Math.floor(total * 0.9) - 1024 ** 3);
+  const space = { totalBytes: 10_000_000_000, usedBytes: 4_000_000_000, growthRefused: false };
+  assert.equal(
+    growthLimitBytes(space, 1_000_000_000),
+    6_000_000_000,
+    "what they hold and what is left up to 90 %",
+  );
+  assert.equal(
+    growthLimitBytes({ ...space, usedBytes: 9_500_000_000 }, 1_000_000_000),
+    1_000_000_000,
+    "no growth",
+  );
+  assert.ok(growthLimitBytes({ ...space, usedBytes: 9_500_000_000 }, 0) > 0, "0 would be no limit");
 });

@@ -13,7 +13,7 @@ const factsSchema = z.object({
   group: z.number().int().positive(),
   size: z.enum(computerSizeNames),
   image: z.string(),
-  state: z.enum(["creating", "ready", "destroying"]),
+  state: z.enum(["creating", "ready"]),
 });
 
 export type VolumeFacts = Omit<z.output<typeof factsSchema>, "version">;

@@ -11,7 +11,7 @@ import { growthLimitBytes, readSpace, type PoolSpace } from "./space.ts";
 
 export type { VolumeFacts } from "./facts.ts";
 
-/** The part of every volume's quota that all volumes together may use; see `growthLimitBytes`. */
+/** The quota group above those of all volumes; see `growthLimitBytes`. */
 const poolGroup = "2/1";
 
 /**
@@ -35,7 +35,10 @@ export interface Volumes {
     computerIds: readonly string[],
   ): Promise<ReadonlyMap<string, { readonly bytes: number; readonly limitBytes: number }>>;
   space(): Promise<PoolSpace>;
-  /** Takes away quota groups of deleted volumes; the kernel frees them some time after the volume. */
+  /**
+   * Sets anew what all volumes together may hold, and takes away quota groups of deleted volumes: the kernel frees them some time after
+   * the volume. Called from time to time.
+   */
   sweep(): Promise<void>;
 }
 
@@ -150,8 +153,6 @@ export const openVolumes = async (options: {
             reason: "nested_subvolumes",
             count: nested.length,
           });
-        await facts.write({ ...volume, state: "destroying" });
-        crashPoint("volume.destroy:recorded");
         await remove(volume);
         return true;
       }),
@@ -175,7 +176,10 @@ export const openVolumes = async (options: {
     space: () => readSpace(pool),
     sweep: async () => {
       const used = new Set([...facts.all()].map((volume) => `1/${volume.group}`));
-      for (const group of await btrfs.groups(pool)) {
+      const groups = await btrfs.groups(pool);
+      const held = groups.find((group) => group.id === poolGroup)?.bytes ?? 0;
+      await btrfs.limitGroup(pool, poolGroup, growthLimitBytes(await readSpace(pool), held));
+      for (const group of groups) {
         const ownerless = group.level === 1 && !used.has(group.id) && Number(group.id.slice(2)) <= lastGroup;
         if (ownerless || group.stale) await btrfs.tryDestroyGroup(pool, group.id);
       }
@@ -199,11 +203,7 @@ export const openVolumes = async (options: {
       if (!facts.get(name))
         throw new Error(`${places.computers}/${name} belongs to no known computer. Move it away.`);
     }
-    const outside = groups
-      .filter((group) => group.level === 0 && !group.volume)
-      .reduce((sum, group) => sum + group.bytes, 0);
     if (!groups.some((group) => group.id === poolGroup)) await btrfs.createGroup(pool, poolGroup);
-    await btrfs.limitGroup(pool, poolGroup, growthLimitBytes(await readSpace(pool), outside));
     await volumes.sweep();
   };
   await recover();

@@ -17,8 +17,15 @@ export const readSpace = async (pool: string): Promise<PoolSpace> => {
 };
 
 /**
- * What all volumes together may hold. Quotas of single volumes may sum up to more than the pool; this one, on the group above them,
- * stops their growth before the pool is full, so that deleting always works. `outsideBytes` is what images hold.
+ * What all volumes together may hold, when they hold `heldBytes` now. Quotas of single volumes may sum up to more than the pool; this
+ * one, on the group above them, stops their growth before the pool is full, so that deleting always works.
+ *
+ * It moves: btrfs gives whole chunks to metadata, twice, as many small files need them, and what they take is no longer there for data.
  */
-export const growthLimitBytes = (space: Pick<PoolSpace, "totalBytes">, outsideBytes: number): number =>
-  Math.max(64 * 1024 * 1024, Math.floor(space.totalBytes * growthShare) - outsideBytes);
+export const growthLimitBytes = (space: PoolSpace, heldBytes: number): number => {
+  const left = Math.floor(space.totalBytes * growthShare) - space.usedBytes;
+  return Math.max(smallestLimitBytes, heldBytes + Math.max(0, left));
+};
+
+/** btrfs takes a limit of 0 for none. */
+const smallestLimitBytes = 1024 * 1024;
