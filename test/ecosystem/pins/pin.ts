@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /**
- * Holds an outward surface to what is written down beside this file. A change is a decision: look at the difference, then write the new
+ * Holds an outward surface to what is written down beside this file (as text, which no formatter touches). A change is a decision: look at the difference, then write the new
  * text with `HOLDFAST_WRITE_PINS=1 npm test -- pins` and commit it with a line in CHANGELOG.md.
  */
 export const assertPinned = (name: string, text: string): void => {

@@ -7,7 +7,7 @@ import { assertPinned } from "./pin.ts";
 const tools = createTools().map(({ tool }) => tool);
 
 test("tools/list is what is pinned", () => {
-  assertPinned("tools-list.json", `${JSON.stringify({ instructions, tools }, null, 2)}\n`);
+  assertPinned("tools-list.txt", `${JSON.stringify({ instructions, tools }, null, 2)}\n`);
 });
 
 test("the list keeps the limits of clients", () => {

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import type { OperationOutput } from "@holdfast/contract";
 import type { HoldfastClient } from "@holdfast/sdk";
 import type { Command } from "commander";
@@ -91,6 +92,7 @@ export const attachTerminal = async (
   };
   app.console.hint(`Attached to ${target.id}. ${detachKey} detaches.`);
   stdin.setRawMode(true);
+  passLineFeeds();
   stdin.on("data", type);
   stdin.resume();
   stdout.on("resize", resize);
@@ -112,6 +114,11 @@ export const attachTerminal = async (
     "The process goes on.",
     `Attach again: ${again}`,
   );
+};
+
+/** Node's raw mode still makes CR LF of each LF, which moves the cursor of full-screen programs; leaving raw mode restores everything. */
+const passLineFeeds = (): void => {
+  spawnSync("stty", ["-opost"], { stdio: ["inherit", "ignore", "ignore"] });
 };
 
 const clamp = (size: number): number => Math.max(1, Math.min(500, size));
