@@ -11,7 +11,7 @@ import { ConnectionLost, NoAnswer, ProtocolViolation } from "./violation.ts";
 export class AgentConnection {
   readonly #socket: Socket;
   readonly #clock: Clock;
-  readonly #decoder = new FrameDecoder();
+  readonly #decoder = new FrameDecoder({ dataInParts: true });
   #failure: Error | undefined;
   #wakeReader: (() => void) | undefined;
   #wakeWriter: (() => void) | undefined;

@@ -56,6 +56,33 @@ describe("frames of the agent protocol", () => {
     }
   });
 
+  it("hands DATA over in parts as it comes, when asked to, and nothing else", () => {
+    const payload = Buffer.from(Array.from({ length: 1000 }, (_, index) => index % 256));
+    const bytes = Buffer.concat([
+      encodeFrame(3, payload),
+      encodeFrame(5, payload),
+      encodeFrame(5, Buffer.alloc(0)),
+      encodeFrame(5, payload),
+      encodeFrame(6, payload),
+    ]);
+    for (const size of [1, 4, 7, 300, 5000]) {
+      const decoder = new FrameDecoder({ dataInParts: true });
+      const data: Buffer[] = [];
+      const others: Frame[] = [];
+      for (let at = 0; at < bytes.length; at += size) {
+        decoder.push(Buffer.from(bytes.subarray(at, at + size)));
+        for (let frame = decoder.next(); frame; frame = decoder.next())
+          if (frame.type === frameType.data) data.push(frame.payload);
+          else others.push(frame);
+      }
+      assert.deepEqual(Buffer.concat(data), Buffer.concat([payload, payload]), `cut at ${size}`);
+      assert.deepEqual(others, [
+        { type: 3, payload },
+        { type: 6, payload },
+      ]);
+    }
+  });
+
   it("refuses a length over the limit and a type that is not there, before it waits for the payload", () => {
     const tooLong = Buffer.from([0, 0, 0, 0, 5]);
     tooLong.writeUInt32BE(framePayloadLimitBytes + 1);

@@ -17,8 +17,16 @@ const smallestStoreBytes = 4096;
 export class FrameDecoder {
   /** Received and not yet taken. A view of a pushed chunk, or of `#store` when it was joined from several. */
   #held: Buffer = empty;
+  /** Of a DATA frame that is handed over in parts: bytes that are still to come. */
+  #passing = 0;
+  readonly #dataInParts: boolean;
   /** Free memory directly behind `#held`; what is taken from before it is never written again. */
   #spare: Buffer = empty;
+
+  /** `dataInParts`: the payload of a DATA frame comes as several frames, as it arrives and without being copied together. */
+  constructor(options: { readonly dataInParts?: boolean } = {}) {
+    this.#dataInParts = options.dataInParts ?? false;
+  }
 
   push(chunk: Buffer): void {
     if (this.#held.length === 0) {
@@ -35,6 +43,7 @@ export class FrameDecoder {
   /** The next whole frame, or undefined until more is pushed. */
   next(): Frame | undefined {
     const held = this.#held;
+    if (this.#passing > 0) return this.#pass();
     if (held.length < frameHeaderBytes) return undefined;
     const length = held.readUInt32BE(0);
     const type = held.readUInt8(4);
@@ -43,10 +52,23 @@ export class FrameDecoder {
         `a frame of ${length} bytes is over the limit of ${framePayloadLimitBytes} bytes`,
       );
     if (!isFrameType(type)) throw new ProtocolViolation(`there is no frame type ${type}`);
+    if (this.#dataInParts && type === frameType.data && length > 0) {
+      this.#held = held.subarray(frameHeaderBytes);
+      this.#passing = length;
+      return this.#pass();
+    }
     const whole = frameHeaderBytes + length;
     if (held.length < whole) return undefined;
     this.#held = held.subarray(whole);
     return { type, payload: held.subarray(frameHeaderBytes, whole) };
+  }
+
+  #pass(): Frame | undefined {
+    if (this.#held.length === 0) return undefined;
+    const payload = this.#held.subarray(0, this.#passing);
+    this.#held = this.#held.subarray(payload.length);
+    this.#passing -= payload.length;
+    return { type: frameType.data, payload };
   }
 
   /** Doubling: a peer that sends byte by byte costs two copies of each, not one of the whole for each. */
