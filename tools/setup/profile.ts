@@ -1,4 +1,4 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -19,6 +19,24 @@ const profileSchema = z.looseObject({
 export const writeProfile = async (settings: InstanceSettings, key: string): Promise<string> => {
   const person = await invokingUser();
   return as(person, () => writeInto(join(person.configuration, "holdfast"), settings, key));
+};
+
+/** Takes the context of a deleted instance and its key away again. */
+export const removeFromProfile = async (instance: string): Promise<void> => {
+  const person = await invokingUser();
+  const directory = join(person.configuration, "holdfast");
+  await as(person, async () => {
+    await rm(join(directory, "keys", `${instance}.key`), { force: true });
+    const path = join(directory, "config.json");
+    const text = await readFile(path, "utf8").catch(() => undefined);
+    if (text === undefined) return;
+    const { contexts, current, ...rest } = profileSchema.parse(JSON.parse(text));
+    const { [instance]: removed, ...kept } = contexts;
+    if (!removed) return;
+    const next = current === instance ? Object.keys(kept)[0] : current;
+    if (next === undefined) await rm(path);
+    else await writeDurably(path, `${JSON.stringify({ ...rest, current: next, contexts: kept }, null, 2)}\n`);
+  });
 };
 
 /** With the rights of that user alone: a home directory may hold links that root must not follow. */

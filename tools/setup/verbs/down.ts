@@ -19,6 +19,7 @@ import { systemClock } from "@holdfast/kit";
 import type { HostArguments } from "../arguments.ts";
 import { findInstance } from "../find-instance.ts";
 import { createProgress, type Progress } from "../progress.ts";
+import { removeFromProfile } from "../profile.ts";
 import { askWhenAnswering } from "../ready.ts";
 import { hostRegistry } from "../steps/instance.ts";
 import { releaseMount } from "../steps/loop.ts";
@@ -48,6 +49,7 @@ export const down = async (options: HostArguments): Promise<number> => {
       await progress.step("data", async () => {
         await rm(settings.data, { recursive: true, force: true });
         await hostRegistry().release(settings.instance);
+        await removeFromProfile(settings.instance);
         return { outcome: "done", detail: `${settings.data} is deleted`, value: undefined };
       });
     }
