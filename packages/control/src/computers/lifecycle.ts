@@ -76,11 +76,18 @@ export class Lifecycle {
   /** Waits until it is awake. Throws what kept it from being made; then nothing of it is left, and it may be tried again. */
   async awaitCreated(computer: Computer, waitMs: number, signal: AbortSignal): Promise<Computer> {
     this.#parts.crashPoint("computer-create-admitted");
-    const made = await this.#parts.reconciler.settle(
-      computer,
-      (row) => (row.state !== "creating" && row.desiredState !== "destroyed") || row.state === "destroyed",
-      { waitMs, signal },
-    );
+    const made = await this.#parts.reconciler
+      .settle(
+        computer,
+        (row) => (row.state !== "creating" && row.desiredState !== "destroyed") || row.state === "destroyed",
+        { waitMs, signal },
+      )
+      .catch((error: unknown) => {
+        // Control stops or the caller went away; the computer is made all the same. A failure here would free the idempotency key,
+        // and the repeated request would find the name taken by its own computer.
+        if (signal.aborted) return computer;
+        throw error;
+      });
     if (made.failureCode !== null && made.desiredState === "destroyed")
       throw new HoldfastError(made.failureCode, made.reason ?? "the computer could not be made", {
         computer: made.id,

@@ -1,4 +1,4 @@
-import { mkdir, readFile, readdir, rmdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, readdir, rmdir, writeFile } from "node:fs/promises";
 import { hasCode, isMissing } from "../lib/files.ts";
 
 /** Control files take one write; they are never created. */
@@ -27,8 +27,10 @@ export const field = (text: string | undefined, key: string): number => {
   return Number.isSafeInteger(value) ? value : 0;
 };
 
+/** Cells read their own counts here (as on any host), whatever umask the supervisor was started with. */
 export const make = async (path: string): Promise<void> => {
   await mkdir(path, { recursive: true });
+  await chmod(path, 0o755);
 };
 
 /** Removes a cgroup and its children, which a cell may have nested; nothing is followed, only directories are removed. */
