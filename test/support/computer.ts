@@ -46,13 +46,20 @@ export const python = async (
   return result.stdout;
 };
 
-/** Pids on the host of the computer's processes; the first is its agent. */
+/** Pids on the host of the computer's processes; the first is its agent, which is 1 inside. */
 export const pidsOf = async (computer: string): Promise<readonly string[]> => {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const inside = await Promise.all(
-    pids.map(async (pid) =>
-      (await readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "")).includes(computer),
-    ),
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const [cgroup = "", status = ""] = await Promise.all(
+        ["cgroup", "status"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "")),
+      );
+      const inside = Number(/^NSpid:.*\t(\d+)$/m.exec(status)?.[1] ?? 0);
+      return cgroup.includes(computer) && inside > 0 ? [{ pid, inside }] : [];
+    }),
   );
-  return pids.filter((_, index) => inside[index]).toSorted((a, b) => Number(a) - Number(b));
+  return found
+    .flat()
+    .toSorted((a, b) => a.inside - b.inside)
+    .map(({ pid }) => pid);
 };

@@ -1,0 +1,270 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { createComputer, python, run } from "../support/computer.ts";
+import { type Assistant, useInstance } from "../support/instance.ts";
+import { tarEntry, tarOf } from "../support/tar.ts";
+
+const opened = useInstance();
+/** A file of the host's that a cell must never see or change, under a name no cell has. */
+const canaryPath = `/var/tmp/holdfast-canary-${randomBytes(6).toString("hex")}`;
+const canary = randomBytes(24).toString("hex");
+let assistant: Assistant;
+let computer: string;
+before(async () => {
+  await writeFile(canaryPath, canary, { mode: 0o666 });
+  assistant = await (await opened).assistant();
+  computer = await createComputer(assistant);
+});
+after(() => rm(canaryPath, { force: true }));
+
+const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "ok",
+    (error: { code?: string }) => error.code ?? String(error),
+  );
+
+const download = async (path: string): Promise<string> => {
+  const { stream } = await assistant.client.files.download({ computer, path });
+  return new Response(stream).text();
+};
+
+test("73: a link to a file of the host leads to what the cell has there, or nowhere", async () => {
+  await run(
+    assistant,
+    computer,
+    `ln -sfn ${canaryPath} /work/a; ln -sfn ../../../../../../../..${canaryPath} /work/b; ln -sfn /proc/1/root${canaryPath} /work/c; ln -sfn /var/tmp /work/d; ln -sfn /etc/hostname /work/e`,
+  );
+  for (const path of [
+    "/work/a",
+    "/work/b",
+    "/work/c",
+    `/work/d/${canaryPath.slice(9)}`,
+    canaryPath,
+    `/work/../../../../../..${canaryPath}`,
+  ]) {
+    for (const code of await Promise.all([
+      codeOf(download(path)),
+      codeOf(assistant.client.files.read({ computer, path })),
+    ])) {
+      assert.match(code, /^(file_not_found|file_permission|invalid_input)$/, path);
+    }
+  }
+  assert.equal(await download("/work/e"), (await run(assistant, computer, "cat /etc/hostname")).stdout);
+  await codeOf(assistant.client.files.write({ computer, path: "/work/a", content: "overwritten" }));
+  await codeOf(assistant.client.files.write({ computer, path: "/work/b", content: "overwritten" }));
+  assert.equal(await readFile(canaryPath, "utf8"), canary);
+});
+
+test("74, 75: a link or a directory swapped thousands of times a second leaks nothing and writes nothing outside", async () => {
+  await run(
+    assistant,
+    computer,
+    "mkdir -p /work/swap/real /work/swap/other; echo inside > /work/swap/real/file; ln -sfn /var/tmp /work/swap/link",
+  );
+  const name = canaryPath.slice("/var/tmp/".length);
+  const flipper = await assistant.client.processes.start({
+    computer,
+    argv: [
+      "python3",
+      "-c",
+      `
+import ctypes, os
+libc = ctypes.CDLL(None)
+os.symlink("${canaryPath}", "/work/swap/l1")
+open("/work/swap/l2", "w").write("inside")
+while True:
+    libc.renameat2(-100, b"/work/swap/real", -100, b"/work/swap/link", 2)
+    libc.renameat2(-100, b"/work/swap/l1", -100, b"/work/swap/l2", 2)
+`,
+    ],
+  });
+  const until = performance.now() + 8000;
+  let tries = 0;
+  const outcomes = new Set<string>();
+  while (performance.now() < until) {
+    const [content] = await Promise.all([
+      download("/work/swap/l1").catch((error: { code?: string }) => error.code ?? "error"),
+      codeOf(
+        assistant.client.files.upload(
+          { computer, path: `/work/swap/real/${name}`, make_parents: false },
+          "overwritten",
+        ),
+      ),
+      codeOf(assistant.client.files.write({ computer, path: "/work/swap/l2", content: "inside" })),
+      codeOf(download(`/work/swap/real/${name}`).then((text) => assert.notEqual(text, canary))),
+    ]);
+    tries += 1;
+    outcomes.add(content);
+    assert.ok(!content.includes(canary), `leaked at try ${tries}`);
+  }
+  await assistant.client.processes.signal({ computer, process: flipper.id, signal: "KILL" });
+  assert.ok(tries > 50, String(tries));
+  assert.ok(outcomes.size >= 1);
+  assert.equal(await readFile(canaryPath, "utf8"), canary);
+  assert.ok(!existsSync(`/var/tmp/${name}.overwritten`));
+});
+
+test("76: hostile archives are refused and leave nothing; a good one is whole", async () => {
+  const link = (name: string, target: string, type: string): Uint8Array => tarEntry({ name, type, target });
+  const hostile: Readonly<Record<string, readonly Uint8Array[]>> = {
+    "dot dot": [tarEntry({ name: "../escape", content: "x" })],
+    "dot dot inside": [tarEntry({ name: "a/../../escape", content: "x" })],
+    absolute: [tarEntry({ name: "/escape", content: "x" })],
+    "link, then a file through it": [
+      link("out", "/var/tmp", "2"),
+      tarEntry({ name: "out/escape", content: "x" }),
+    ],
+    "link, then a file over it": [link("out", "/var/tmp/x", "2"), tarEntry({ name: "out", content: "x" })],
+    "hard link out": [link("hard", "/etc/passwd", "1")],
+    "hard link with dots": [link("hard", "../../etc/passwd", "1")],
+    "character device": [tarEntry({ name: "null", type: "3", major: 1, minor: 3 })],
+    "block device": [tarEntry({ name: "disk", type: "4", major: 254, minor: 0 })],
+    FIFO: [tarEntry({ name: "pipe", type: "6" })],
+    setuid: [tarEntry({ name: "suid", content: "x", mode: 0o4755 })],
+    "NUL in a PAX path": [
+      tarEntry({ name: "pax", type: "x", content: "20 path=a\0../escape\n" }),
+      tarEntry({ name: "a", content: "x" }),
+    ],
+    "negative PAX size": [
+      tarEntry({ name: "pax", type: "x", content: "11 size=-1\n" }),
+      tarEntry({ name: "a", content: "x" }),
+    ],
+    "PAX size beyond everything": [
+      tarEntry({ name: "pax", type: "x", content: "28 size=9223372036854775807\n" }),
+      tarEntry({ name: "a", content: "x" }),
+    ],
+    "size beyond the archive": [tarEntry({ name: "huge", content: "x", size: 0o77777777777 })],
+    "xattrs of the overlay": [
+      tarEntry({
+        name: "pax",
+        type: "x",
+        content: "44 SCHILY.xattr.trusted.overlay.opaque=y\n".replace("44", "41"),
+      }),
+      tarEntry({ name: "a", content: "x" }),
+    ],
+    "sparse old GNU": [tarEntry({ name: "sparse", type: "S", content: "x" })],
+    "cut short": [tarEntry({ name: "good", content: "x".repeat(5000) }).subarray(0, 1000)],
+  };
+  for (const [what, entries] of Object.entries(hostile)) {
+    const archive =
+      what === "cut short"
+        ? Buffer.concat(entries)
+        : tarOf(tarEntry({ name: "first", content: "first" }), ...entries);
+    for (const body of [archive, gzipSync(archive)]) {
+      const path = `/work/import-${randomBytes(4).toString("hex")}`;
+      await assistant.client.files.mkdir({ computer, path });
+      const code = await codeOf(assistant.client.archives.import({ computer, path }, body));
+      assert.match(code, /^(archive_refused|invalid_input|too_large)$/, what);
+      const left = await run(
+        assistant,
+        computer,
+        `ls -A ${path}; ls -A /work | grep -c escape; ls /escape /var/tmp/escape 2>/dev/null`,
+      );
+      assert.equal(left.stdout, "0\n", what);
+      await assistant.client.files.delete({ computer, path, recursive: true });
+    }
+  }
+  await assistant.client.files.mkdir({ computer, path: "/work/twins" });
+  const into = { computer, path: "/work/twins" };
+  const twins = tarOf(
+    tarEntry({ name: "\u00fc.txt", content: "one" }),
+    tarEntry({ name: "u\u0308.txt", content: "two" }),
+  );
+  assert.equal(await codeOf(assistant.client.archives.import(into, twins)), "archive_refused");
+  assert.equal((await run(assistant, computer, "ls -A /work/twins")).stdout, "");
+  const good = tarOf(
+    tarEntry({ name: "\u00fc.txt", content: "one" }),
+    tarEntry({ name: "a%2Fb \u00fc.txt", content: "two" }),
+  );
+  assert.equal((await assistant.client.archives.import(into, good)).entries, 2);
+  assert.equal((await run(assistant, computer, "cat /work/twins/*")).stdout, "twoone");
+  // A link is brought as a link, never followed by who unpacks; what it names is the cell's own.
+  await assistant.client.archives.import(
+    { computer, path: "/work/twins" },
+    tarOf(link("name", "../../etc/hostname", "2"), link("out", canaryPath, "2")),
+  );
+  assert.equal(await download("/work/twins/name"), await download("/etc/hostname"));
+  assert.equal(await codeOf(download("/work/twins/out")), "file_not_found");
+});
+
+test("78: nothing that is planted in a cell runs on the host", async () => {
+  const marker = `/var/tmp/holdfast-ran-${randomBytes(6).toString("hex")}`;
+  const script = `#!/bin/sh\ntouch ${marker}\nexit 0\n`;
+  for (const name of ["gzip", "gunzip", "zstd", "xz", "tar", "git", "btrfs", "sh", "ldd"]) {
+    await assistant.client.files.write({
+      computer,
+      path: `/usr/local/bin/${name}`,
+      content: script,
+      mode: "0755",
+    });
+  }
+  await run(
+    assistant,
+    computer,
+    `rm -f /usr/local/bin/sh; mkdir -p /work/repo/.git/hooks; printf '[core]\\nfsmonitor = "touch ${marker}"\\nsshCommand = "touch ${marker}"\\n' > /work/repo/.git/config; cp /usr/local/bin/git /work/repo/.git/hooks/post-checkout`,
+  );
+  await assistant.client.files.mkdir({ computer, path: "/work/unpacked" });
+  await assistant.client.archives.import(
+    { computer, path: "/work/unpacked" },
+    gzipSync(tarOf(tarEntry({ name: "a", content: "a" }))),
+  );
+  const { stream } = await assistant.client.archives.export({ computer, path: "/work" });
+  await new Response(stream).arrayBuffer();
+  for (const step of ["sleep", "wake", "stop", "wake"] as const)
+    await assistant.client.computers[step]({ computer });
+  assert.ok(!existsSync(marker));
+  // In the cell itself the marker is its own business: only the host must not have run it.
+  await python(assistant, computer, "print('still works')");
+});
+
+test("80: what is no regular file, or too large, is refused within a second as a download", async () => {
+  await run(
+    assistant,
+    computer,
+    "mkfifo /work/p; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"/work/s\")'; truncate -s 1T /work/sparse",
+  );
+  for (const path of ["/work/p", "/work/s", "/dev/zero", "/dev/null", "/work", "/proc/kmsg"]) {
+    const begin = performance.now();
+    assert.match(await codeOf(download(path)), /^(file_kind|file_permission|file_not_found)$/, path);
+    assert.match(
+      await codeOf(assistant.client.files.read({ computer, path })),
+      /^(file_kind|file_permission|file_not_found)$/,
+      path,
+    );
+    assert.ok(performance.now() - begin < 2000, `${path} took long`);
+  }
+  const part = await assistant.client.files.download({
+    computer,
+    path: "/work/sparse",
+    offset: 2 ** 39,
+    length: 1000,
+  });
+  assert.equal((await new Response(part.stream).arrayBuffer()).byteLength, 1000);
+  const aborted = new AbortController();
+  const whole = await assistant.client.files.download(
+    { computer, path: "/work/sparse" },
+    { signal: aborted.signal },
+  );
+  await whole.stream.getReader().read();
+  aborted.abort();
+  // Sparse stays sparse: reading has not filled it.
+  assert.equal((await run(assistant, computer, "du -k /work/sparse | cut -f1")).stdout, "0\n");
+});
+
+test("80: a file that grows while it is read ends where it ended when it was opened", async () => {
+  const grower = await assistant.client.processes.start({
+    computer,
+    command:
+      "head -c 1000000 /dev/zero > /work/grows; while :; do head -c 65536 /dev/zero >> /work/grows; done",
+    timeout_ms: 20_000,
+  });
+  await run(assistant, computer, "until [ -s /work/grows ]; do sleep 0.05; done");
+  const { stream, sizeBytes } = await assistant.client.files.download({ computer, path: "/work/grows" });
+  const read = (await new Response(stream).arrayBuffer()).byteLength;
+  await assistant.client.processes.signal({ computer, process: grower.id, signal: "KILL" });
+  assert.equal(read, sizeBytes);
+});
