@@ -24,7 +24,7 @@ after(() => rm(canaryPath, { force: true }));
 const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "ok",
-    (error: { code?: string }) => error.code ?? String(error),
+    (error: { code?: string }) => error.code ?? "no code",
   );
 
 const download = async (path: string): Promise<string> => {

@@ -114,7 +114,7 @@ test("85: the pool is preallocated: a full host never turns it read-only", async
 const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "ok",
-    (error: { code?: string }) => error.code ?? String(error),
+    (error: { code?: string }) => error.code ?? "no code",
   );
 
 test("86: endless output and a gigabyte without a newline: memory of every program stays flat, output is capped and says so", async () => {
