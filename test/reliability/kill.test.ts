@@ -1,0 +1,35 @@
+import { before, test } from "node:test";
+import { usePrivateInstance } from "../support/instance.ts";
+import { announceSeed, playRound, points, prepareBench, seeded, type Bench, type Strike } from "./rounds.ts";
+
+const opened = usePrivateInstance("kill");
+let bench: Bench;
+before(async () => {
+  bench = await prepareBench(await opened);
+});
+
+test("ten rounds of kill -9 under load: nothing acknowledged is lost, nothing happens twice, no cell dies, nothing is left", async (context) => {
+  const random = seeded(announceSeed(context));
+  const kill = (...programs: readonly string[]): Strike => ({
+    kind: "kill",
+    programs,
+    afterOperations: 10 + random(30),
+  });
+  const at = (program: "control" | "supervisor"): Strike => {
+    const all = points[program];
+    return { kind: "point", program, point: all[random(all.length)] ?? all[0] };
+  };
+  const strikes = [
+    kill("control"),
+    kill("supervisor"),
+    kill("postgres"),
+    kill("launcher"),
+    kill("launcher", "control", "supervisor", "postgres"),
+    at("control"),
+    at("supervisor"),
+    at("control"),
+    kill("control", "supervisor"),
+    kill("postgres", "control"),
+  ];
+  for (const [index, strike] of strikes.entries()) await playRound(context, bench, index + 1, strike);
+});
