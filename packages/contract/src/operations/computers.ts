@@ -173,7 +173,7 @@ export const computerStop = transition("computer.stop", {
   title: "Stop a computer",
   summary: "End all processes, keep the disk",
   description:
-    "Ends services and processes (SIGTERM, then kill) and keeps the disk. Wake it to start its services again.",
+    "Ends services and processes (SIGTERM, then kill) and keeps the disk. Waking it, or whatever needs it running (a command, a file operation), starts its services again.",
 });
 
 export const computerDestroy = operation({

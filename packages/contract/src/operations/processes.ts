@@ -153,7 +153,15 @@ export const processStart = operation({
 });
 
 const one = { computer: computerRef, process: processId };
-const agentErrors = ["not_found", "wrong_state", "cell_unreachable", "computer_failed"] as const;
+/** Output and input are on the computer: it is woken for them, asleep or stopped. */
+const agentErrors = [
+  "not_found",
+  "wrong_state",
+  "host_full",
+  "cell_unreachable",
+  "computer_starting",
+  "computer_failed",
+] as const;
 
 export const processList = operation({
   name: "process.list",
@@ -173,7 +181,7 @@ export const processGet = operation({
   title: "Look at a process",
   summary: "Show one process, or wait for its end",
   description:
-    "Answers the state of a process. With `wait_ms` it waits for the end first, at most that long.",
+    "Answers the state of a process. With `wait_ms` it waits for the end first, at most that long. Wakes nothing.",
   input: z.object({ ...one, wait_ms: z.coerce.number().int().min(0).max(limits.waitMs).default(0) }),
   output: processView,
   route: { method: "GET", path: "/v1/computers/{computer}/processes/{process}" },
@@ -187,7 +195,7 @@ export const processOutput = operation({
   title: "Read a process's output",
   summary: "Read captured output from a cursor",
   description:
-    "Answers output captured from `cursor` on (0 is the beginning). With `wait_ms` it waits for something new first. Read on with `next_cursor` until `ended` is true and `more` is false.",
+    "Answers output captured from `cursor` on (0 is the beginning). With `wait_ms` it waits for something new first. Read on with `next_cursor` until `ended` is true and `more` is false. Wakes the computer if needed: the output is on its disk.",
   input: z.object({
     ...one,
     cursor: z.coerce.number().int().min(0).default(0),

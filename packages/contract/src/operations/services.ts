@@ -270,7 +270,7 @@ export const serviceLogs = operation({
     truncated_bytes: z.number(),
   }),
   route: { method: "GET", path: "/v1/computers/{computer}/services/{service}/logs" },
-  errors: ["not_found", "wrong_state", "cell_unreachable", "computer_failed"],
+  errors: [...errors, "computer_starting"],
   consequence: "observe",
   command: { noun: "services", verb: "logs", arguments: ["computer", "service"] },
 });
