@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { createClient, type HoldfastClient } from "@holdfast/sdk";
 import { root } from "../../tools/node24.mjs";
+import { until } from "../support/until.ts";
 
 const run = promisify(execFile);
 const name = `full-${process.pid.toString(36)}`;
@@ -37,7 +38,13 @@ before(async () => {
 
 after(async () => {
   await holdfast("down", "--delete-data", name);
-  await run("umount", [disk]);
+  // Mount namespaces of other instances' cells that are being made hold copies for a moment.
+  await until("the disk is free", () =>
+    run("umount", [disk]).then(
+      () => true,
+      () => false,
+    ),
+  );
   await rm(disk, { recursive: true });
   await rm(file);
 });
