@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { spawn } from "node:child_process";
 import { mkdir, open, readFile, rm } from "node:fs/promises";
 import { once } from "node:events";
@@ -22,8 +22,8 @@ import { leftovers } from "./leaks.ts";
 
 const root = new URL("../..", import.meta.url).pathname;
 const idsPerComputer = 65_536;
-/** Far above the blocks that the registry hands out, so that a test never shares ids with an instance. */
-const testIds = { base: 3_800_000_512, blocks: 64 };
+/** Far above the blocks that the registry hands out, and another for each test file, so that files side by side share no ids. */
+const testIds = { first: 45_777 * idsPerComputer, blocks: 64, choices: 250 };
 
 const plainProcess = {
   cwd: "/",
@@ -88,7 +88,7 @@ export const openCellHost = async (): Promise<CellHost> => {
   await ensurePool(places, 3 * 1024 ** 3);
   const { value: image } = await ensureImage(root, places, quiet);
   const log = join(data, "supervisor.log");
-  const base = Math.ceil(testIds.base / idsPerComputer) * idsPerComputer;
+  const base = testIds.first + randomInt(testIds.choices) * testIds.blocks * idsPerComputer;
   const flags = [
     "--instance",
     instance,

@@ -9,6 +9,7 @@ const table = `Qgroupid    Referenced    Exclusive   Path
 0/256        215162880    215162880   images/dev0
 0/258         52412416     52412416   supervisor/computers/cmp_0123456789abcdefghjk
 0/259            16384        16384   <stale>
+0/260                0            0   <stale>
 1/5           52412416     52412416   <1 member qgroups>
 2/1           52412416     52412416   <1 member qgroups>
 `;
@@ -17,7 +18,7 @@ test("quota groups are read with what they belong to", () => {
   const groups = parseGroups(table);
   assert.deepEqual(
     groups.map((group) => group.id),
-    ["0/5", "0/256", "0/258", "0/259", "1/5", "2/1"],
+    ["0/5", "0/256", "0/258", "0/259", "0/260", "1/5", "2/1"],
   );
   assert.deepEqual(
     groups.filter((group) => group.volume).map((group) => group.id),
@@ -25,7 +26,8 @@ test("quota groups are read with what they belong to", () => {
   );
   assert.deepEqual(
     groups.filter((group) => group.stale).map((group) => group.id),
-    ["0/259"],
+    ["0/260"],
+    "one that still counts is left to the kernel",
   );
   assert.equal(groups.find((group) => group.id === "1/5")?.bytes, 52_412_416);
 });

@@ -5,7 +5,10 @@ export interface QuotaGroup {
   readonly id: string;
   readonly level: number;
   readonly bytes: number;
-  /** The subvolume is gone and the group is a leftover. */
+  /**
+   * Level 0: the subvolume is gone and nothing is counted any more. Newer kernels remove such a group themselves; removing one that
+   * still counts makes the kernel stop all accounting.
+   */
   readonly stale: boolean;
   /** Level 0 only: whether it belongs to a computer's volume. */
   readonly volume: boolean;
@@ -19,6 +22,8 @@ export interface Btrfs {
   /** The kernel refuses while the group still has members; then it stays for a later try. */
   tryDestroyGroup(pool: string, group: string): Promise<void>;
   groups(pool: string): Promise<readonly QuotaGroup[]>;
+  /** Where the kernel has lost count, and so holds nobody to a limit, counts anew and waits for it. */
+  ensureConsistent(pool: string): Promise<void>;
   createSubvolume(path: string, group?: string): Promise<void>;
   deleteSubvolume(path: string): Promise<void>;
   /** Paths of subvolumes inside the one at `path`. */
@@ -27,6 +32,9 @@ export interface Btrfs {
   /** Makes everything before it durable. */
   sync(pool: string): Promise<void>;
 }
+
+/** Reads all metadata once: seconds on a pool of many gigabytes. */
+const rescanOptions = { timeoutMs: 10 * 60_000 };
 
 export const createBtrfs = (runner: ProgramRunner): Btrfs => {
   const btrfs = (...args: string[]): Promise<string> => runner.run("btrfs", args, { timeoutMs: 60_000 });
@@ -44,6 +52,11 @@ export const createBtrfs = (runner: ProgramRunner): Btrfs => {
       await runner.outcome("btrfs", ["qgroup", "destroy", group, pool]);
     },
     groups: async (pool) => parseGroups(await btrfs("qgroup", "show", "--raw", pool)),
+    ensureConsistent: async (pool) => {
+      const shown = await runner.outcome("btrfs", ["qgroup", "show", "--raw", pool]);
+      if (/inconsistent/.test(shown.stderr))
+        await runner.run("btrfs", ["quota", "rescan", "-w", pool], rescanOptions);
+    },
     createSubvolume: async (path, group) => {
       await btrfs("subvolume", "create", ...(group ? ["-i", group] : []), path);
     },
@@ -65,14 +78,14 @@ export const createBtrfs = (runner: ProgramRunner): Btrfs => {
 /** Reads the table of `btrfs qgroup show --raw`: id, referenced bytes, exclusive bytes, path. */
 export const parseGroups = (table: string): QuotaGroup[] =>
   table.split("\n").flatMap((line) => {
-    const match = /^(\d+)\/(\d+)\s+(\d+)\s+\d+\s*(.*)$/.exec(line);
+    const match = /^(\d+)\/(\d+)\s+(\d+)\s+(\d+)\s*(.*)$/.exec(line);
     if (!match) return [];
-    const [, level = "", number = "", bytes = "", path = ""] = match;
+    const [, level = "", number = "", bytes = "", exclusive = "", path = ""] = match;
     return {
       id: `${level}/${number}`,
       level: Number(level),
       bytes: Number(bytes),
-      stale: level === "0" && path.trim() === "<stale>",
+      stale: level === "0" && path.trim() === "<stale>" && bytes === "0" && exclusive === "0",
       volume: path.startsWith("supervisor/computers/"),
     };
   });

@@ -176,6 +176,7 @@ export const openVolumes = async (options: {
     space: () => readSpace(pool),
     sweep: async () => {
       const used = new Set([...facts.all()].map((volume) => `1/${volume.group}`));
+      await btrfs.ensureConsistent(pool);
       const groups = await btrfs.groups(pool);
       const held = groups.find((group) => group.id === poolGroup)?.bytes ?? 0;
       await btrfs.limitGroup(pool, poolGroup, growthLimitBytes(await readSpace(pool), held));
