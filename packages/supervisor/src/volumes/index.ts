@@ -193,7 +193,9 @@ export const openVolumes = async (options: {
       if (group.level === 1) lastGroup = Math.max(lastGroup, Number(group.id.slice(2)));
     for (const volume of facts.all()) {
       lastGroup = Math.max(lastGroup, volume.group);
-      if (volume.state !== "ready") {
+      // Deleting is one step of the kernel: a volume that was to go is whole or gone. No mark is written before, which a full pool would
+      // refuse, so facts without a volume are what a deletion left that was cut short.
+      if (volume.state !== "ready" || !(await exists(places.volume(volume.computerId)))) {
         options.logger.info("removing a half-made or half-deleted volume", {
           computer_id: volume.computerId,
         });
