@@ -3,8 +3,9 @@
 use super::options::Options;
 use super::sys;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 
 /// Highest descriptor that is inherited on purpose: 3 control, 4 ingress, 5 cgroup.
 const LAST_INHERITED: u32 = 5;
@@ -83,7 +84,7 @@ pub fn write_identity(options: &Options) {
 
 fn write_etc(name: &str, content: &str) {
     let path = format!("/etc/{name}");
-    if fs::read(&path).is_ok_and(|now| now == content.as_bytes()) {
+    if holds(&path, content) {
         return;
     }
     let fresh = format!("/etc/.{name}.holdfast");
@@ -98,6 +99,16 @@ fn write_etc(name: &str, content: &str) {
     if written.is_err() {
         let _ = fs::remove_file(&fresh);
     }
+}
+
+/// Whether a plain file holds just this. The cell may have put a pipe there, or an endless link: neither may hold up or fill PID 1.
+fn holds(path: &str, content: &str) -> bool {
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+    let Ok(file) = fs::OpenOptions::new().read(true).custom_flags(flags).open(path) else { return false };
+    let mut now = Vec::new();
+    file.metadata().is_ok_and(|facts| facts.is_file())
+        && file.take(content.len() as u64 + 1).read_to_end(&mut now).is_ok()
+        && now == content.as_bytes()
 }
 
 /// Brings the loopback interface up. Needs a capability that most cells lack; then the host has done it already.

@@ -94,18 +94,50 @@ fn run(options: &Options) -> io::Result<()> {
 /// The directories for records of processes and logs of services; only the cell's root may enter them.
 fn open_state(options: &Options) -> io::Result<(OwnedFd, OwnedFd)> {
     let path = options.state.clone().unwrap_or_else(|| "/var/lib/holdfast".into());
-    std::fs::create_dir_all(&path)?;
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-    let state = sys::open_plain(libc::AT_FDCWD, &sys::text(&path.to_string_lossy())?, flags, 0)?;
+    let state = directory(&path)?;
     sys::chmod_fd(state.as_raw_fd(), 0o700)?;
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY;
     let child = |name: &std::ffi::CStr| {
-        match sys::mkdir_at(state.as_raw_fd(), name, 0o700) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
-        sys::open_child(state.as_raw_fd(), name, flags, 0)
+        let open = || match sys::mkdir_at(state.as_raw_fd(), name, 0o700) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => sys::open_child(state.as_raw_fd(), name, flags, 0),
+        };
+        open().or_else(|error| {
+            if !in_the_way(&error) {
+                return Err(error);
+            }
+            sys::unlink_at(state.as_raw_fd(), name, false)?;
+            open()
+        })
     };
     Ok((child(c"processes")?, child(c"services")?))
+}
+
+/// Makes and opens a directory. What the cell put in its place, or in that of one above, goes: else the computer could never
+/// be started again.
+fn directory(path: &std::path::Path) -> io::Result<OwnedFd> {
+    let open = || {
+        std::fs::create_dir_all(path)?;
+        let text = sys::text(&path.to_string_lossy())?;
+        sys::open_plain(libc::AT_FDCWD, &text, libc::O_RDONLY | libc::O_DIRECTORY, 0)
+    };
+    open().or_else(|error| {
+        if !in_the_way(&error) {
+            return Err(error);
+        }
+        let mut places: Vec<_> = path.ancestors().collect();
+        places.reverse();
+        for place in places {
+            if place.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+                std::fs::remove_file(place)?;
+            }
+        }
+        open()
+    })
+}
+
+fn in_the_way(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOTDIR | libc::EEXIST | libc::ELOOP))
 }
 
 fn random_hex() -> io::Result<String> {

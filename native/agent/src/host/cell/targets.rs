@@ -4,11 +4,13 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Makes sure that each mount target in the cell's root is what the runtime expects and not a link.
 ///
 /// The root belongs to the cell, so a target may have become anything while the cell ran. No process of the cell runs now. A
-/// link or another kind of file in a target's place is removed; a directory in a file's place is an error.
+/// link or another kind of file in a target's place is removed; a directory in a file's place, which may hold work, is moved
+/// aside: as an error it would keep the computer from ever starting again.
 pub fn ensure(root: &Path, directories: &[String], files: &[String]) -> io::Result<()> {
     let root: OwnedFd = File::open(root)?.into();
     for path in directories {
@@ -43,11 +45,16 @@ fn ensure_file(root: BorrowedFd, path: &str) -> io::Result<()> {
     if let Some((parent, _)) = path.rsplit_once('/') {
         ensure_directory(root, parent)?;
     }
-    if kind_of(root, path)? == Some(libc::S_IFREG) {
+    let kind = kind_of(root, path)?;
+    if kind == Some(libc::S_IFREG) {
         return Ok(());
     }
     let (parent, name) = open_parent(root, path)?;
-    remove(&parent, &text(name)?)?;
+    if kind == Some(libc::S_IFDIR) {
+        move_aside(&parent, name)?;
+    } else {
+        remove(&parent, &text(name)?)?;
+    }
     open_below(parent.as_fd(), name, libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY, 0o644).map(drop)
 }
 
@@ -63,6 +70,14 @@ fn kind_of(root: BorrowedFd, path: &str) -> io::Result<Option<libc::mode_t>> {
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ELOOP | libc::ENOTDIR)) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The new name has the time in it, which the cell could not know.
+fn move_aside(parent: &OwnedFd, name: &str) -> io::Result<()> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?.as_nanos();
+    let (from, to) = (text(name)?, text(&format!("{name}.{now}"))?);
+    // SAFETY: both names are NUL-terminated and in the same open directory.
+    check(unsafe { libc::renameat(parent.as_raw_fd(), from.as_ptr(), parent.as_raw_fd(), to.as_ptr()) }).map(drop)
 }
 
 fn remove(parent: &OwnedFd, name: &std::ffi::CStr) -> io::Result<()> {
@@ -88,13 +103,21 @@ mod tests {
         symlink(&outside, root.join("work")).unwrap();
         symlink(&outside, root.join(".holdfast")).unwrap();
         fs::write(root.join("proc"), "a file where a directory belongs").unwrap();
+        fs::create_dir_all(root.join("etc/file/inside")).unwrap();
 
-        ensure(&root, &["work".into(), "proc".into(), "dev/pts".into()], &[".holdfast/agent".into()]).unwrap();
+        ensure(
+            &root,
+            &["work".into(), "proc".into(), "dev/pts".into()],
+            &[".holdfast/agent".into(), "etc/file".into()],
+        )
+        .unwrap();
 
         for directory in ["work", "proc", "dev/pts", ".holdfast"] {
             assert!(root.join(directory).symlink_metadata().unwrap().is_dir(), "{directory}");
         }
         assert!(root.join(".holdfast/agent").symlink_metadata().unwrap().is_file());
+        assert!(root.join("etc/file").symlink_metadata().unwrap().is_file());
+        assert_eq!(fs::read_dir(root.join("etc")).unwrap().count(), 2, "what was there is kept");
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
         fs::remove_dir_all(&base).unwrap();
     }
