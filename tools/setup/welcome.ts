@@ -51,10 +51,12 @@ export const welcome = async (
     const { code, expires_at_ms } = await client.call("owner.login_code", {});
     const minutes = Math.round((expires_at_ms - systemClock.now()) / 60_000);
     process.stdout.write(
-      `\nOwner's one-time login (${minutes} minutes):  ${code}\n  holdfast login --url ${publicAddress(settings)}\n`,
+      `\nOwner's one-time login (${minutes} minutes):  ${code}\n  holdfast owners enrol --context ${settings.instance}\n`,
     );
   } else {
-    process.stdout.write("\nOwner's one-time login: run `holdfast owner login` as root in a terminal.\n");
+    process.stdout.write(
+      `\nOwner's one-time login: run \`holdfast owner login --instance ${settings.instance}\` as root in a terminal.\n`,
+    );
   }
 };
 

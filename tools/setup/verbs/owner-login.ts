@@ -1,6 +1,5 @@
 import process from "node:process";
 import { controlLauncherMethods, socketPath } from "@holdfast/contract";
-import { publicAddress } from "@holdfast/launcher";
 import { createRpcClient, systemClock } from "@holdfast/kit";
 import type { HostArguments } from "../arguments.ts";
 import { findInstance } from "../find-instance.ts";
@@ -11,7 +10,7 @@ export const ownerLogin = async (options: HostArguments): Promise<number> => {
   if (!settings) return 1;
   if (!process.stdout.isTTY) {
     process.stderr.write(
-      "The one-time login is shown on a terminal only. Run `holdfast owner login` in one.\n",
+      `The one-time login is shown on a terminal only. Run \`holdfast owner login --instance ${settings.instance}\` in one.\n`,
     );
     return 1;
   }
@@ -24,7 +23,7 @@ export const ownerLogin = async (options: HostArguments): Promise<number> => {
   client.close();
   const minutes = Math.round((expires_at_ms - systemClock.now()) / 60_000);
   process.stdout.write(
-    `One-time login, good for ${minutes} minutes and one use:\n\n  ${code}\n\nUse it at ${publicAddress(settings)} with \`holdfast login\`.\n`,
+    `One-time login, good for ${minutes} minutes and one use:\n\n  ${code}\n\nRedeem it with \`holdfast owners enrol --context ${settings.instance}\`.\n`,
   );
   return 0;
 };
