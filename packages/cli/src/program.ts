@@ -116,6 +116,6 @@ const examples = `Examples:
   holdfast exec box -- uname -a              run a command on it
   holdfast terminal box                      open a shell
   holdfast files upload box ./site /work/site
-  holdfast services create box web --port 8080 --command 'npx serve -l 8080 /work/site'
+  holdfast services create box web --port 8080 --command 'python3 -m http.server 8080 --directory /work/site'
   holdfast mcp config --client claude-code   connect an assistant
 `;

@@ -43,6 +43,8 @@ test("what else is in the file stays, and a backup of it is kept", async (contex
   await writeFile(path, before, { mode: 0o644 });
   const { backup } = await install(path, clients.cursor.block("holdfast", http));
   assert.equal(await readFile(backup ?? "", "utf8"), before);
+  assert.deepEqual(await install(path, clients.cursor.block("holdfast", http)), { backup: undefined });
+  assert.equal(await readFile(backup ?? "", "utf8"), before, "a repeat keeps the backup");
   assert.equal(await modeOf(backup ?? ""), 0o600);
   assert.equal(await modeOf(path), 0o600);
   assert.deepEqual(JSON.parse(await readFile(path, "utf8")), {

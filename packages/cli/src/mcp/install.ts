@@ -28,7 +28,8 @@ type JsonEntry =
     };
 
 /**
- * Puts a block into a client's file: whole or not at all, with a backup of what was there, everything else kept. A file that cannot be
+ * Puts a block into a client's file: whole or not at all, with a backup of what was there, everything else kept.
+ * What is already as it should be keeps the backup of the first time. A file that cannot be
  * understood is left as it is (`CliError`). With a key inside, the file and the backup are readable by their owner only.
  */
 export const install = async (
@@ -47,7 +48,7 @@ export const install = async (
       : mergeToml(given, before ?? "", block);
   const mode = block.holdsKey ? 0o600 : before === undefined ? 0o644 : (await stat(path)).mode & 0o777;
   await mkdir(dirname(path), { recursive: true });
-  const backup = before === undefined ? undefined : `${path}.before-holdfast`;
+  const backup = before === undefined || before === after ? undefined : `${path}.before-holdfast`;
   if (backup !== undefined) {
     await copyFile(path, backup);
     await chmod(backup, 0o600);
