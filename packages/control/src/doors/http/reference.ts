@@ -122,6 +122,7 @@ h2 { margin-top: 3rem; border-bottom: 1px solid color-mix(in srgb, currentColor 
 section { margin: 2rem 0; }
 small { font-weight: normal; opacity: .7; }
 code { font: .92em ui-monospace, monospace; overflow-wrap: anywhere; }
+td:first-child code { overflow-wrap: normal; }
 table { border-collapse: collapse; width: 100%; display: block; overflow-x: auto; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid color-mix(in srgb, currentColor 12%, transparent); }
 .facts, .errors { font-size: .9em; opacity: .8; }
