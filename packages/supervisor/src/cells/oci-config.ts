@@ -26,8 +26,8 @@ export const mountTargets = {
   files: [agentPath.slice(1)],
 };
 
-/** Memory for /dev/shm and the like counts against the cell's own limit. */
-const sharedMemory = "size=50%";
+/** Counts against the cell's own memory: a quarter of the smallest computer, so that what fills it can still be deleted. */
+const sharedMemory = "size=256m";
 
 /** The whole configuration for the runtime: nothing is left to its defaults that could differ between versions. */
 export const buildOciConfig = (policy: Policy, plan: CellPlan): object => {
