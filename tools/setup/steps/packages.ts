@@ -14,6 +14,7 @@ const needed: Readonly<Record<string, string>> = {
   nftables: "refuses and counts what cells may not reach",
   procps: "settings of the kernel for the cells' network",
   uidmap: "the user namespace in which the base image is built",
+  zstd: "packs and unpacks the base image",
 };
 const forDatabase = ["postgresql"];
 const forAgent = ["cargo-web", "rustc-web", "gcc", "libc6-dev"];
