@@ -20,6 +20,8 @@ import type { RouteParts } from "./routes.ts";
 const messageBytes = 1024 * 1024;
 /** Messages taken from the socket and not yet by the operation, before reading pauses. */
 const waitingMessages = 64;
+/** The same in bytes: by number alone a terminal whose process reads nothing would hold 64 MiB of its peer's. */
+const waitingBytes = 256 * 1024;
 const pingMs = 30_000;
 
 export interface Upgrades {
@@ -85,6 +87,7 @@ const carry = async (
   name: OperationName,
 ): Promise<void> => {
   const queue = new BoundedQueue<Uint8Array | string>(waitingMessages * 4);
+  const waiting = { bytes: 0 };
   let alive = true;
   webSocket.on("pong", () => {
     alive = true;
@@ -94,8 +97,9 @@ const carry = async (
   );
   webSocket.on("close", () => queue.end());
   webSocket.on("message", (data: Buffer, binary: boolean) => {
+    waiting.bytes += data.length;
     if (!queue.push(binary ? data : data.toString("utf8"))) webSocket.terminate();
-    if (queue.length >= waitingMessages) webSocket.pause();
+    if (queue.length >= waitingMessages || waiting.bytes >= waitingBytes) webSocket.pause();
   });
   let cancel = (): void => {};
   const ping = (): void => {
@@ -108,7 +112,7 @@ const carry = async (
   };
   ping();
   try {
-    await result.terminal(connectionOf(webSocket, queue, gone));
+    await result.terminal(connectionOf(webSocket, queue, waiting, gone));
     webSocket.close(1000);
   } catch (error) {
     const failure = asHoldfastError(error, parts.logger, "none");
@@ -121,6 +125,7 @@ const carry = async (
 const connectionOf = (
   webSocket: WebSocket,
   queue: BoundedQueue<Uint8Array | string>,
+  waiting: { bytes: number },
   gone: AbortSignal,
 ): TerminalConnection => ({
   signal: gone,
@@ -129,7 +134,9 @@ const connectionOf = (
       for (;;) {
         const message = await queue.next(gone);
         if (message === undefined) return;
-        if (queue.length < waitingMessages / 2 && webSocket.isPaused) webSocket.resume();
+        waiting.bytes -= Buffer.byteLength(message);
+        if (queue.length < waitingMessages / 2 && waiting.bytes < waitingBytes && webSocket.isPaused)
+          webSocket.resume();
         yield message;
       }
     },
