@@ -10,12 +10,12 @@ export interface Group {
 }
 
 export const groups: readonly Group[] = [
-  { name: "unit", files: ["packages/*/src/**/*.test.ts", "tools/**/*.test.ts"], atLeast: 10, concurrency: 2 },
-  { name: "repo", files: ["test/repo/**/*.test.ts"], atLeast: 3, concurrency: 2 },
-  { name: "ecosystem", files: ["test/ecosystem/**/*.test.ts"], atLeast: 1, concurrency: 1 },
-  { name: "functional", files: ["test/functional/**/*.test.ts"], atLeast: 1, concurrency: 1 },
-  { name: "security", files: ["test/security/**/*.test.ts"], atLeast: 1, concurrency: 1 },
-  { name: "reliability", files: ["test/reliability/**/*.test.ts"], atLeast: 1, concurrency: 1 },
+  { name: "unit", files: ["packages/*/src/**/*.test.ts", "tools/**/*.test.ts"], atLeast: 20, concurrency: 2 },
+  { name: "repo", files: ["test/repo/**/*.test.ts"], atLeast: 4, concurrency: 2 },
+  { name: "ecosystem", files: ["test/ecosystem/**/*.test.ts"], atLeast: 8, concurrency: 1 },
+  { name: "functional", files: ["test/functional/**/*.test.ts"], atLeast: 13, concurrency: 1 },
+  { name: "security", files: ["test/security/**/*.test.ts"], atLeast: 13, concurrency: 1 },
+  { name: "reliability", files: ["test/reliability/**/*.test.ts"], atLeast: 5, concurrency: 1 },
   { name: "long", files: ["test/**/*.long.ts"], atLeast: 1, concurrency: 1, long: true },
 ];
 
