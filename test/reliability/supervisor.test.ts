@@ -99,6 +99,30 @@ test("a cell whose agent ends is noticed and taken down", async () => {
   assert.deepEqual(await host.leftovers([id]), []);
 });
 
+test("a supervisor that does not serve takes down the cells of the one before it, and leaves nothing", async () => {
+  const [awake, asleep] = [await host.newComputer(), await host.newComputer()];
+  await host.control.call("cell.freeze", { computer_id: asleep });
+  await host.kill();
+  // A layer that cannot be proven, policy that cannot be read: neither serves, both clear.
+  for (const flags of [
+    ["--runtime", "/bin/true"],
+    ["--policy", "/nonexistent"],
+  ]) {
+    await assert.rejects(host.start({ flags }), /does not serve/);
+    await assert.rejects(host.control.call("cell.list", {}), { code: "unavailable" });
+    const { cells_stopped: stopped } = await host.launcher.call("clear", {});
+    assert.equal(stopped, flags[0] === "--runtime" ? 2 : 0);
+    await host.kill();
+    const left = (await host.leftovers([])).filter((line) =>
+      /^(cgroup|process|link|mount|network)/.test(line),
+    );
+    assert.deepEqual(left, [], "no cell, namespace, mount or cgroup");
+  }
+  await host.start();
+  await host.control.call("cell.start", { computer_id: awake, size, lease_ms: 60_000 });
+  assert.equal((await host.exec(awake, ["/bin/true"])).code, 0, "the volume is whole");
+});
+
 test("every call may be repeated and asked for at once", async () => {
   const id = newId("computer");
   const made = await Promise.all(

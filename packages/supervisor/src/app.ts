@@ -3,12 +3,14 @@ import { availableParallelism, hostname } from "node:os";
 import { limits, type LayerView } from "@holdfast/contract";
 import { createCrashPoint, createIds, type Clock, type Logger } from "@holdfast/kit";
 import { createAdmission, readHostMemory } from "./cells/admission.ts";
+import { namesOnHost } from "./cells/adopt.ts";
 import { createBundles } from "./cells/bundle.ts";
 import { createEvents } from "./cells/events.ts";
 import { createHelper } from "./cells/helper.ts";
 import { openCells } from "./cells/index.ts";
-import { readPolicy } from "./cells/policy.ts";
+import { readPolicy, type Policy } from "./cells/policy.ts";
 import { createRecords } from "./cells/records.ts";
+import { createTakeDown } from "./cells/take-down.ts";
 import { openCgroups } from "./cgroups/index.ts";
 import type { Serving } from "./handlers.ts";
 import { createImages } from "./images/index.ts";
@@ -16,6 +18,7 @@ import { cellLayer } from "./layers/cell.ts";
 import { cgroupsLayer } from "./layers/cgroups.ts";
 import { proveLayers, type Layer } from "./layers/index.ts";
 import { networkLayer, networkTrialLayer } from "./layers/network.ts";
+import { policyLayer } from "./layers/policy.ts";
 import { poolLayer } from "./layers/pool.ts";
 import { rootLayer } from "./layers/root.ts";
 import { runtimeLayer } from "./layers/runtime.ts";
@@ -35,11 +38,13 @@ export interface App {
   prove(): Promise<LayerView[]>;
   /** Adopts what runs and serves. Only with every layer proven. */
   open(layers: readonly LayerView[]): Promise<Serving>;
+  /** Without serving: takes down every cell that is left of an earlier supervisor, found by its traces. Returns how many ran. */
+  takeDownAll(): Promise<number>;
   /** Takes away what the supervisor made on the host outside the pool, once no cell is left. */
   dispose(): Promise<void>;
 }
 
-/** Puts the supervisor together. Reads the policy, so it throws before anything was touched when that cannot be used. */
+/** Puts the supervisor together, without touching more than its own directories. */
 export const createApp = async (options: {
   readonly config: Config;
   readonly clock: Clock;
@@ -50,7 +55,12 @@ export const createApp = async (options: {
 }): Promise<App> => {
   const { config, clock, logger, purpose } = options;
   const places = placesOf(config);
-  const policy = await readPolicy(config.policy);
+  let reading: Promise<Policy> | undefined;
+  const policy = (): Promise<Policy> =>
+    (reading ??= readPolicy(config.policy).catch((error: unknown) => {
+      reading = undefined;
+      throw error;
+    }));
   const runner = createProgramRunner();
   const btrfs = createBtrfs(runner);
   const images = createImages({ places, btrfs });
@@ -66,7 +76,8 @@ export const createApp = async (options: {
   for (const directory of [places.state, `${places.state}/bundles`]) await makeDirectory(directory, 0o711);
   for (const directory of [places.runtimeState, `${places.state}/cells`])
     await makeDirectory(directory, 0o700);
-  const bundles = await createBundles({ places, policy });
+  const bundles = createBundles({ places, policy });
+  const records = createRecords({ places, directory: `${places.state}/cells`, logger });
   const helper = createHelper({
     runner,
     agent: config.agent,
@@ -93,6 +104,7 @@ export const createApp = async (options: {
   };
   const rootOptions = { places, btrfs, images, image: config.image, helper, bundles, ...trial };
   const layers: Layer[] = [
+    policyLayer(config.policy, policy),
     runtimeLayer(runner, config.runtime),
     cgroupsLayer(openOwnCgroups, purpose),
     poolLayer({ pool: config.pool, places, btrfs, trial: purpose }),
@@ -121,7 +133,6 @@ export const createApp = async (options: {
         logger,
         crashPoint,
       });
-      const records = createRecords({ places, directory: `${places.state}/cells`, logger });
       const cells = await openCells({
         places,
         images,
@@ -153,6 +164,18 @@ export const createApp = async (options: {
         image: config.image,
       };
       return { cells, volumes, events, layers: proven, readMemory: readHostMemory, about };
+    },
+    takeDownAll: async () => {
+      const cgroups = await openOwnCgroups();
+      const takeDown = createTakeDown({ places, cgroups, network, bundles });
+      const known = new Map((await records.all()).map((record) => [record.computerId, record]));
+      let ran = 0;
+      for (const name of await namesOnHost({ places, cgroups }, known.keys())) {
+        if ((await cgroups.state(name))?.populated) ran += 1;
+        await takeDown(name, known.get(name)?.slot);
+        await records.remove(name);
+      }
+      return ran;
     },
     dispose: async () => {
       await network.dispose();

@@ -16,7 +16,7 @@ export const adoptCells = async (
   const records = new Map((await parts.records.all()).map((record) => [record.computerId, record]));
   const adopted: Cell[] = [];
 
-  for (const name of await everyName(parts, records.keys())) {
+  for (const name of await namesOnHost(parts, records.keys())) {
     const record = records.get(name);
     const now = await cgroups.state(name);
     const known = record !== undefined && !rebooted && record.phase !== "starting";
@@ -55,7 +55,11 @@ export const adoptCells = async (
   return adopted;
 };
 
-const everyName = async (parts: CellParts, recorded: Iterable<string>): Promise<Set<string>> => {
+/** Computers of which anything of a cell is on the host, whole or not, besides those in `recorded`. */
+export const namesOnHost = async (
+  parts: Pick<CellParts, "places" | "cgroups">,
+  recorded: Iterable<string>,
+): Promise<Set<string>> => {
   const { places } = parts;
   const directories = [`${places.state}/bundles`, places.runtimeState, places.sockets("")];
   const names = await Promise.all(directories.map(namesIn));

@@ -27,12 +27,11 @@ export interface Bundles {
 const mountPoints = ["lower", "volume", "root"];
 const files = ["agent", "config.json", "runtime.log", "pid"];
 
-export const createBundles = async (options: {
+export const createBundles = (options: {
   readonly places: Places;
-  readonly policy: Policy;
-}): Promise<Bundles> => {
-  const { places, policy } = options;
-  const descriptors = await descriptorLimit();
+  readonly policy: () => Promise<Policy>;
+}): Bundles => {
+  const { places } = options;
   return {
     make: async (plan) => {
       const bundle = places.bundle(plan.computerId);
@@ -40,10 +39,10 @@ export const createBundles = async (options: {
       for (const name of [...mountPoints, "cgroup"]) await makeDirectory(`${bundle}/${name}`, 0o711);
       for (const name of plan.legacyControllers) await makeDirectory(`${bundle}/cgroup/${name}`, 0o711);
       await writeFile(`${bundle}/agent`, "");
-      const config = buildOciConfig(policy, {
+      const config = buildOciConfig(await options.policy(), {
         ...plan,
         bundle,
-        descriptors,
+        descriptors: await descriptorLimit(),
         machineId: createHash("sha256")
           .update(`holdfast machine id of ${plan.computerId}`)
           .digest("hex")

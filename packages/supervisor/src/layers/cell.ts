@@ -20,7 +20,7 @@ import { makeTrial, removeTrial } from "./trial-volume.ts";
 
 export interface CellLayerOptions {
   readonly places: Places;
-  readonly policy: Policy;
+  readonly policy: () => Promise<Policy>;
   readonly btrfs: Btrfs;
   readonly images: Images;
   readonly image: string;
@@ -79,7 +79,7 @@ const tryCell = async (options: CellLayerOptions, network: Network): Promise<str
       cgroups: groups,
       link,
     });
-    refuseWeaker(await readView(path, options.clock), options.policy, firstId, idCount);
+    refuseWeaker(await readView(path, options.clock), await options.policy(), firstId, idCount);
     return "user namespace, seccomp, capabilities, devices and network tried from inside a cell";
   } finally {
     await takeDown(trialId, trialSlot);
