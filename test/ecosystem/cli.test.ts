@@ -72,11 +72,15 @@ test("data on stdout, words on stderr, JSON when asked, codes that scripts can u
   assert.equal((JSON.parse(bad.stderr) as { error: { code: string } }).error.code, "invalid_input");
   const typo = await user.run(["computrs", "list"]);
   assert.deepEqual([typo.code, typo.stdout], [2, ""]);
-  assert.match(typo.stderr, /Did you mean computers/);
+  assert.match(typo.stderr, /Did you mean: holdfast computers list\n/);
+  const other = await user.run(["computers", "get", "box"]);
+  assert.equal(other.code, 2);
+  assert.match(other.stderr, /Did you mean: holdfast computers show\n/);
+  assert.match(other.stderr, /^ {2}computers show <computer> {2}/m);
   const danger = await user.run(["computers", "destroy", "box"]);
   assert.equal(danger.code, 2);
   assert.match(danger.stderr, /--force/);
-  const away = await user.run(["principal", "show", "--url", "http://127.0.0.1:9"]);
+  const away = await user.run(["principal", "show", "--context", "default", "--url", "http://127.0.0.1:9"]);
   assert.equal(away.code, 4);
   assert.match(away.stderr, /holdfast up/);
   const file = join(user.home, ".config/holdfast/keys/default.key");
@@ -84,6 +88,65 @@ test("data on stdout, words on stderr, JSON when asked, codes that scripts can u
   const loose = await user.run(["principal", "show"]);
   assert.equal(loose.code, 1);
   assert.match(loose.stderr, /chmod 600/);
+});
+
+test("an address that is not the context's gets a context of its own, and no key goes there", async (context) => {
+  const [here, there] = [await startControl(context, postgres), await startControl(context, postgres)];
+  const key = (await createKey(here, await enrolOwner(here), "helper")).secret;
+  const user = await createCliUser(context, here.url, key);
+  const words = await user.secret("passphrase", `${passphrase}\n`);
+  const { code } = await there.app.host.loginCode();
+  const enrol = ["owners", "enrol", "--code-file", "-", "--passphrase-file", words, "--url", there.url];
+  const refused = await user.run([...enrol, "--context", "default"], code);
+  assert.equal(refused.code, 2);
+  assert.match(refused.stderr, /for another Holdfast/);
+  const reply = await user.run(enrol, code);
+  assert.equal(reply.code, 0, reply.stderr);
+  const name = new URL(there.url).host.replaceAll(/[.:]/g, "-");
+  assert.ok(reply.stderr.includes(`holdfast contexts use ${name}`), reply.stderr);
+  const config = JSON.parse(
+    await readFile(join(user.home, ".config/holdfast/config.json"), "utf8"),
+  ) as unknown;
+  assert.deepEqual(config, {
+    version: 1,
+    current: "default",
+    contexts: {
+      default: { url: here.url, key_file: "keys/default.key" },
+      [name]: { url: there.url, owner: "owner" },
+    },
+  });
+  // The address alone finds its context, and with it who signs in.
+  const keys = await user.run(["keys", "list", "--url", there.url, "--passphrase-file", words]);
+  assert.equal(keys.code, 0, keys.stderr);
+  const keyless = await user.run(["principal", "show", "--url", there.url]);
+  assert.equal(keyless.code, 2);
+  assert.match(keyless.stderr, /There is no key/);
+  // What belongs to an address does not move with its name.
+  await user.run(["contexts", "add", "default", "--url", there.url]);
+  const moved = await user.run(["contexts", "show", "--json"]);
+  assert.deepEqual(JSON.parse(moved.stdout), { name: "default", url: there.url });
+  const removed = await user.run(["contexts", "remove", "default"]);
+  assert.match(removed.stderr, /No context is in use now/);
+  assert.match((await user.run(["principal", "show"])).stderr, /holdfast contexts use/);
+});
+
+test("an owner who enrolled with the passphrase itself is told why it opens nothing here", async (context) => {
+  const control = await startControl(context, postgres);
+  await enrolOwner(control);
+  const user = await createCliUser(context, control.url);
+  const words = await user.secret("passphrase", `${passphrase}\n`);
+  const login = ["owners", "login", "owner", "--passphrase-file", words];
+  const refused = await user.run([...login, "--json"]);
+  assert.equal(refused.code, 3);
+  const { error } = JSON.parse(refused.stderr) as { error: { code: string; cause: string; next: string } };
+  assert.equal(error.code, "unauthenticated");
+  assert.match(error.cause, /never sent/);
+  assert.match(error.next, /owners enrol/);
+  // The way it names: a code from the host, and enrolling anew from here.
+  const { code } = await control.app.host.loginCode();
+  const again = await user.run(["owners", "enrol", "--code-file", "-", "--passphrase-file", words], code);
+  assert.equal(again.code, 0, again.stderr);
+  assert.equal((await user.run(login)).code, 0);
 });
 
 test("the stdio bridge shows the same tools and results as /mcp, in both eras", async (context) => {
@@ -121,6 +184,35 @@ test("the stdio bridge shows the same tools and results as /mcp, in both eras", 
     const refused = await bridged.callTool({ name: "record_list", arguments: { limit: 0 } });
     assert.equal(refused.isError, true);
   }
+});
+
+test("the bridge answers everything it was asked before its input ended", async (context) => {
+  const control = await startControl(context, postgres);
+  const key = (await createKey(control, await enrolOwner(control), "helper")).secret;
+  const user = await createCliUser(context, control.url, key);
+  const hello = {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "printf", version: "0" },
+  };
+  const messages = [
+    { id: 1, method: "initialize", params: hello },
+    { method: "notifications/initialized" },
+    { id: 2, method: "tools/list", params: {} },
+    ...[3, 4, 5].map((id) => ({ id, method: "tools/call", params: { name: "whoami", arguments: {} } })),
+  ];
+  const input = messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join("");
+  const reply = await user.run(["mcp"], input);
+  assert.equal(reply.code, 0, reply.stderr);
+  const answers = reply.stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { id: number; error?: unknown });
+  assert.deepEqual(answers.map(({ id }) => id).toSorted(), [1, 2, 3, 4, 5]);
+  assert.deepEqual(
+    answers.filter(({ error }) => error !== undefined),
+    [],
+  );
 });
 
 test("a bridge without a valid key says so to the model", async (context) => {

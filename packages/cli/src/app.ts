@@ -1,6 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, type HoldfastClient } from "@holdfast/sdk";
-import { type Config, ConfigStore, type Context, oneLine } from "./config/contexts.ts";
+import {
+  checkedUrl,
+  type Config,
+  ConfigStore,
+  type Context,
+  contextAt,
+  type NamedContext,
+  oneLine,
+  sameAddress,
+} from "./config/contexts.ts";
 import { configDirectory, type Environment } from "./config/paths.ts";
 import { readPrivateFile } from "./config/private-file.ts";
 import { CliError, exitCodes } from "./errors.ts";
@@ -46,22 +55,45 @@ export class App {
     this.ownerName = options.owner;
   }
 
-  /** The chosen context: flag, then environment, then the current one. `--url` alone makes one for this call. */
-  async context(): Promise<{ readonly name: string; readonly context: Context }> {
+  /**
+   * The chosen context: flag, then environment, then the current one. An address alone chooses the context that has it; without one it
+   * makes a context for this call, which has no key: a key goes to the address it was given for, unless `--context` says otherwise.
+   */
+  async context(): Promise<NamedContext> {
     const config = await this.store.read();
-    const named = this.options.context ?? this.environment["HOLDFAST_CONTEXT"];
-    const url = this.options.url ?? this.environment["HOLDFAST_URL"];
-    const name = named ?? config.current;
-    const context = config.contexts[name];
-    if (!context && named !== undefined) throw unknownContext(named, config);
-    if (url !== undefined) return { name, context: { ...context, url: checkedUrl(url) } };
-    if (context) return { name, context };
+    const { named, url } = this.#asked();
+    if (named !== undefined) {
+      const context = config.contexts[named];
+      if (context) return { name: named, context: url === undefined ? context : { ...context, url } };
+      if (url === undefined) throw unknownContext(named, config);
+      return { name: named, context: { url } };
+    }
+    if (url !== undefined) return contextAt(url, config);
+    const context = config.contexts[config.current];
+    if (context) return { name: config.current, context };
+    throw noContext(config, this.store.path);
+  }
+
+  /**
+   * The context in which something about the chosen place may be kept. Throws when an address was given beside the name of a context that
+   * has another one: its key would from then on go to the new address.
+   */
+  async keepingContext(): Promise<NamedContext> {
+    const { named, url } = this.#asked();
+    const kept = named === undefined ? undefined : (await this.store.read()).contexts[named];
+    if (url === undefined || !kept || sameAddress(kept.url, url)) return this.context();
     throw new CliError(
-      "There is no Holdfast to talk to yet",
-      `${this.store.path} names none.`,
-      "Start one on this machine with `holdfast up`, or add one: `holdfast contexts add <name> --url <address> --key-file <file>`.",
+      `The context ${named} is for another Holdfast`,
+      `It is for ${kept.url}; with ${url} in it, its key would go there from now on.`,
+      "Leave --context out, or give it a name that is not in use: the address gets a context of its own.",
       exitCodes.usage,
     );
+  }
+
+  #asked(): { readonly named: string | undefined; readonly url: string | undefined } {
+    const named = this.options.context ?? this.environment["HOLDFAST_CONTEXT"];
+    const url = this.options.url ?? this.environment["HOLDFAST_URL"];
+    return { named, url: url === undefined ? undefined : checkedUrl(url) };
   }
 
   /** A client with the context's key. */
@@ -79,8 +111,8 @@ export class App {
     if (key !== undefined) return key;
     throw new CliError(
       "There is no key",
-      "This context has no `key_file`.",
-      "Give one with --key-file, or write it into the context: `holdfast contexts add <name> --url … --key-file …`.",
+      `No context has one for ${context.url}.`,
+      `Give it with --key-file, or keep it: \`holdfast contexts add <name> --url ${context.url} --key-file <file>\`. An owner makes keys: \`holdfast keys create <assistant>\`.`,
       exitCodes.usage,
     );
   }
@@ -126,14 +158,21 @@ export class App {
   }
 }
 
-const checkedUrl = (url: string): string => {
-  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
-  throw new CliError(
-    "The address is not usable",
-    `\`${url}\` is not an http or https URL.`,
-    "Use the one `holdfast status` prints.",
-    exitCodes.usage,
-  );
+const noContext = (config: Config, path: string): CliError => {
+  const known = Object.keys(config.contexts);
+  return known.length === 0
+    ? new CliError(
+        "There is no Holdfast to talk to yet",
+        `${path} names none.`,
+        "Start one on this machine with `holdfast up`, or add one: `holdfast contexts add <name> --url <address> --key-file <file>`.",
+        exitCodes.usage,
+      )
+    : new CliError(
+        "No context is in use",
+        `${path} knows ${known.join(", ")}.`,
+        `Choose one: \`holdfast contexts use ${known[0]}\`, or give --context.`,
+        exitCodes.usage,
+      );
 };
 
 const unknownContext = (name: string, config: Config): CliError =>

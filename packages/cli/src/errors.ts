@@ -5,13 +5,16 @@ export class CliError extends Error {
   readonly cause_: string;
   readonly next: string;
   readonly exitCode: number;
+  /** What `--json` calls it: the server's code where the server refused. */
+  readonly code: string;
 
-  constructor(title: string, cause: string, next: string, exitCode = 1) {
+  constructor(title: string, cause: string, next: string, exitCode = 1, code = "cli") {
     super(title);
     this.name = "CliError";
     this.cause_ = cause;
     this.next = next;
     this.exitCode = exitCode;
+    this.code = code;
   }
 }
 
@@ -51,7 +54,7 @@ export const explain = (error: unknown): Explained => {
       title: error.message,
       cause: error.cause_,
       next: error.next,
-      code: "cli",
+      code: error.code,
       exitCode: error.exitCode,
       details: {},
     };

@@ -1,8 +1,9 @@
-import { CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { App } from "./app.ts";
 import { exitCodes, ExitWith, explain } from "./errors.ts";
 import { createProgram } from "./program.ts";
+import { suggest } from "./suggest.ts";
 import { Console } from "./terminal/console.ts";
 
 /** Runs the command line and returns its exit code. */
@@ -14,12 +15,13 @@ export const main = async (argv: readonly string[]): Promise<number> => {
     if (error.code === "EPIPE") process.exit(0);
     throw error;
   });
+  const program = createProgram(app, packageJson.version);
   try {
-    await createProgram(app, packageJson.version).parseAsync([...argv], { from: "user" });
+    await program.parseAsync([...argv], { from: "user" });
     return 0;
   } catch (error) {
     if (error instanceof ExitWith) return error.exitCode;
-    if (error instanceof CommanderError) return usage(console, error, argv);
+    if (error instanceof CommanderError) return usage(console, error, argv, program);
     return failure(app, argv, error);
   } finally {
     // A pending read of standard input must not keep a finished command alive.
@@ -28,16 +30,41 @@ export const main = async (argv: readonly string[]): Promise<number> => {
 };
 
 /** Help and version come here too: they are no errors. */
-const usage = (console: Console, error: CommanderError, argv: readonly string[]): number => {
+const usage = (
+  console: Console,
+  error: CommanderError,
+  argv: readonly string[],
+  program: Command,
+): number => {
   if (error.exitCode === 0) return 0;
   if (error.code === "commander.help") return exitCodes.usage;
+  const [title = "", ...rest] =
+    error.code === "commander.unknownCommand" ? unknownCommand(program, argv) : wrongUse(error, argv);
+  if (argv.includes("--json")) {
+    const told = { code: "usage", title, cause: "", next: rest.join("\n"), details: {} };
+    process.stderr.write(`${JSON.stringify({ error: told })}\n`);
+  } else console.fail([title, ...rest]);
+  return exitCodes.usage;
+};
+
+const wrongUse = (error: CommanderError, argv: readonly string[]): readonly string[] => {
   const message = error.message.replace(/^error: /, "").replace(/\n\(Did you mean/, " (Did you mean");
   const next =
     error.code === "commander.unknownOption" && argv.some((word) => word === "exec" || word === "terminal")
       ? "Put -- before the command: holdfast exec box -- ls -la"
       : "See the same command with --help.";
-  console.fail([`${message[0]?.toUpperCase() ?? ""}${message.slice(1)}`, next]);
-  return exitCodes.usage;
+  return [`${message[0]?.toUpperCase() ?? ""}${message.slice(1)}`, next];
+};
+
+const unknownCommand = (program: Command, argv: readonly string[]): readonly string[] => {
+  const told = suggest(program, argv);
+  const title = `Unknown command: ${told?.typed ?? argv.join(" ")}`;
+  if (!told) return [title, "See holdfast --help."];
+  const [likely, ...others] = told.instead;
+  const meant =
+    likely === undefined ? [] : [`Did you mean: holdfast ${[likely, ...others].join("  or  holdfast ")}`];
+  if (told.usage.length === 0) return [title, ...meant, "All there is: holdfast --help"];
+  return [title, ...meant, "", ...told.usage, "", "More of each with --help."];
 };
 
 const failure = (app: App, argv: readonly string[], error: unknown): number => {

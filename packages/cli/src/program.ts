@@ -101,7 +101,12 @@ const addGlobalOptions = (program: Command): void => {
     .addOption(new Option("--no-input", "Never ask; fail instead"))
     .addOption(new Option("-q, --quiet", "Print no words, only data and failures"))
     .addOption(new Option("--context <name>", "Which Holdfast (default: the one in use; see 'contexts')"))
-    .addOption(new Option("--url <address>", "Address of a Holdfast, instead of the context's"))
+    .addOption(
+      new Option(
+        "--url <address>",
+        "Address of a Holdfast: uses the context that has it, or none (then with --key-file)",
+      ),
+    )
     .addOption(
       new Option("--key-file <file>", "File with the key, instead of the context's; - for standard input"),
     )

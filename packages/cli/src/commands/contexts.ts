@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { App } from "../app.ts";
+import { checkedUrl, sameAddress } from "../config/contexts.ts";
 import { card, table } from "../present/table.ts";
 import { usageError } from "./from-operation.ts";
 
@@ -55,7 +56,8 @@ export const addContexts = (program: Command, app: App): void => {
     .description("Adds a context. --url and --key-file are the general options; the key stays in its file.")
     .argument("<name>", "What to call it")
     .action(async (name: string) => {
-      const { url, keyFile } = app.options;
+      const { keyFile } = app.options;
+      const url = app.options.url === undefined ? undefined : checkedUrl(app.options.url);
       if (url === undefined)
         throw usageError(
           "There is no address",
@@ -64,25 +66,36 @@ export const addContexts = (program: Command, app: App): void => {
         );
       const key = keyFile === undefined ? {} : { key_file: resolve(keyFile) };
       if (keyFile !== undefined) await app.store.readKey(resolve(keyFile));
-      await app.store.change((config) => ({
-        ...config,
-        current: Object.keys(config.contexts).length === 0 ? name : config.current,
-        contexts: { ...config.contexts, [name]: { ...config.contexts[name], url, ...key } },
-      }));
+      const { current } = await app.store.change((config) => {
+        const before = config.contexts[name];
+        // What belongs to an address, key and owner, does not move to another one.
+        const kept = before && sameAddress(before.url, url) ? before : {};
+        return {
+          ...config,
+          current: Object.keys(config.contexts).length === 0 ? name : config.current,
+          contexts: { ...config.contexts, [name]: { ...kept, url, ...key } },
+        };
+      });
       app.console.say(`Added ${name}.`);
-      app.console.hint(`Next: holdfast contexts use ${name}`);
+      if (current !== name)
+        app.console.say(`In use is ${current}; \`holdfast contexts use ${name}\` switches.`);
     });
   contexts
     .command("remove")
     .summary("Forget a context; its key file stays")
     .argument("<name>", "The context")
     .action(async (name: string) => {
-      await app.store.change((config) => {
+      const { contexts, current } = await app.store.change((config) => {
         const { [name]: gone, ...others } = config.contexts;
         if (!gone) throw unknown(name, Object.keys(config.contexts));
         return { ...config, contexts: others };
       });
       app.console.say(`Removed ${name}.`);
+      const left = Object.keys(contexts);
+      if (!contexts[current] && left.length > 0) {
+        // Not one of them by itself: the next verb may destroy something.
+        app.console.say(`No context is in use now. Choose: holdfast contexts use <${left.join("|")}>`);
+      }
     });
 };
 

@@ -20,7 +20,15 @@ export const addHostVerbs = (program: Command): void => {
       .allowUnknownOption()
       .usage("[options]")
       .allowExcessArguments()
-      .action(() => {
+      .action((_options: unknown, command: Command) => {
+        const [word] = command.args;
+        if (verb === "owner" && word !== "login")
+          throw new CliError(
+            "`owner` makes a code on the host, and nothing else",
+            "Everything owners do is under `owners`.",
+            `\`holdfast owners ${word ?? "--help"}\`; or on the host, as root: \`holdfast owner login\`.`,
+            exitCodes.usage,
+          );
         throw new CliError(
           `\`${verb}\` is about the host`,
           "This program speaks to a running Holdfast.",

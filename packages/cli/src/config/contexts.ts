@@ -1,6 +1,6 @@
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
-import { CliError } from "../errors.ts";
+import { CliError, exitCodes } from "../errors.ts";
 import { readPrivateFile, writePrivateFile } from "./private-file.ts";
 
 const contextSchema = z.looseObject({
@@ -19,6 +19,38 @@ const configSchema = z.looseObject({
 
 export type Context = z.output<typeof contextSchema>;
 export type Config = z.output<typeof configSchema>;
+
+export interface NamedContext {
+  readonly name: string;
+  readonly context: Context;
+}
+
+/** The context that has this address, the one in use first; else a new one without a key, under a name that is free. */
+export const contextAt = (url: string, config: Config): NamedContext => {
+  const names = [config.current, ...Object.keys(config.contexts)];
+  for (const name of names) {
+    const context = config.contexts[name];
+    if (context && sameAddress(context.url, url)) return { name, context };
+  }
+  const plain = new URL(url).host.replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-+|-+$/g, "");
+  let name = plain;
+  for (let count = 2; config.contexts[name]; count += 1) name = `${plain}-${count}`;
+  return { name, context: { url } };
+};
+
+export const sameAddress = (one: string, other: string): boolean =>
+  new URL(one).href.replace(/\/+$/, "") === new URL(other).href.replace(/\/+$/, "");
+
+/** The address as it was given. Throws when nothing could be there. */
+export const checkedUrl = (url: string): string => {
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
+  throw new CliError(
+    "The address is not usable",
+    `\`${url}\` is not an http or https URL.`,
+    "Use the one `holdfast status` prints.",
+    exitCodes.usage,
+  );
+};
 
 /** The contexts of this user, in `config.json`. No secret stands in it: keys have files of their own. */
 export class ConfigStore {
@@ -62,7 +94,7 @@ export class ConfigStore {
       throw new CliError(
         "There is no key",
         `${path} does not exist.`,
-        "An owner makes one: `holdfast keys create <assistant> --key-file <file>`.",
+        "An owner makes one: `holdfast keys create <assistant> --save <file>`.",
       );
     }
     return oneLine(text, path);

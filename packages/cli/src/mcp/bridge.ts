@@ -1,12 +1,12 @@
-import { Server } from "@modelcontextprotocol/server";
+import { Server, type Transport } from "@modelcontextprotocol/server";
 import { serveStdio, type StdioServerHandle } from "@modelcontextprotocol/server/stdio";
 import { Upstream, type UpstreamOptions } from "./upstream.ts";
 
 /**
- * Serves MCP on standard input and output by passing every request on to `/mcp`: the tools, their words and their results are the
+ * Serves MCP on `transport` by passing every request on to `/mcp`: the tools, their words and their results are the
  * server's own. Requests are stateless there, so a restart of Holdfast is only a pause.
  */
-export const serveBridge = (options: UpstreamOptions): StdioServerHandle => {
+export const serveBridge = (options: UpstreamOptions, transport: Transport): StdioServerHandle => {
   const upstream = new Upstream(options);
   return serveStdio(
     async () => {
@@ -22,6 +22,6 @@ export const serveBridge = (options: UpstreamOptions): StdioServerHandle => {
       );
       return server;
     },
-    { onerror: options.onError },
+    { onerror: options.onError, transport },
   );
 };

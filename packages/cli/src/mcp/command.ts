@@ -19,19 +19,22 @@ export const addMcp = (program: Command, app: App): void => {
       const { context } = await app.context();
       const key = await app.key();
       // The protocol is most of what this program weighs: other verbs start without it.
-      const { serveBridge } = await import("./bridge.ts");
-      const bridge = serveBridge({
-        url: mcpUrl(context.url),
-        key,
-        version: packageJson.version,
-        onError: (error) => app.console.say(`holdfast mcp: ${error.message}`),
-      });
-      await new Promise<void>((resolve) => {
-        process.stdin.once("close", resolve);
-        process.stdin.once("end", resolve);
-        process.once("SIGTERM", resolve);
-        process.once("SIGINT", resolve);
-      });
+      const [{ serveBridge }, { DrainingStdio }] = await Promise.all([
+        import("./bridge.ts"),
+        import("./draining-stdio.ts"),
+      ]);
+      const transport = new DrainingStdio(process.stdin, process.stdout);
+      const bridge = serveBridge(
+        {
+          url: mcpUrl(context.url),
+          key,
+          version: packageJson.version,
+          onError: (error) => app.console.say(`holdfast mcp: ${error.message}`),
+        },
+        transport,
+      );
+      const told = once(process, "SIGTERM", "SIGINT");
+      await Promise.race([once(process.stdin, "end", "close").then(() => transport.drained(drainMs)), told]);
       await bridge.close();
     });
   mcp
@@ -91,6 +94,15 @@ export const addMcp = (program: Command, app: App): void => {
       },
     );
 };
+
+/** How long answers may still come after the input has ended: longer than most tools take, shorter than anybody waits for a program. */
+const drainMs = 30_000;
+
+/** The first of these events. */
+const once = (emitter: NodeJS.EventEmitter, ...events: readonly string[]): Promise<void> =>
+  new Promise((resolve) => {
+    for (const event of events) emitter.once(event, () => resolve());
+  });
 
 const connectionOf = async (app: App, kind: "http" | "stdio"): Promise<Connection> => {
   const { name, context } = await app.context();

@@ -43,9 +43,10 @@ const signIn = async (
     if (explain(error).code !== "unauthenticated") throw error;
     throw new CliError(
       "You are not signed in",
-      `There is no owner ${name} with this passphrase.`,
-      "Try again; after ten wrong ones it takes a while. Forgotten: `holdfast owner login` on the host makes a new code.",
+      `There is no owner ${name} with this passphrase. The passphrase itself is never sent from here, only a value derived from it: who enrolled by another program that sent it as it is cannot sign in here.`,
+      "Try again; after ten wrong ones it takes a while. Forgotten, or enrolled elsewhere: `holdfast owner login` on the host makes a new code, and `holdfast owners enrol` sets a passphrase that works here.",
       exitCodes.notAllowed,
+      "unauthenticated",
     );
   }
 };

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { App } from "../app.ts";
+import type { NamedContext } from "../config/contexts.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import { print } from "../present/index.ts";
 import { asOwner, readCode, readPassphrase } from "./as-owner.ts";
@@ -15,6 +16,7 @@ export const addOwnerVerbs = (owners: Command, app: App): void => {
     )
     .option("--code-file <file>", "File with the code; - for standard input. Without it you are asked")
     .action(async (values: { codeFile?: string }) => {
+      const place = await app.keepingContext();
       const client = await app.publicClient();
       const code = await readCode(app, values.codeFile);
       const passphrase = await newPassphrase(app);
@@ -25,7 +27,7 @@ export const addOwnerVerbs = (owners: Command, app: App): void => {
         public_key: key.publicKey,
         sealed_key: key.sealedKey,
       });
-      await remember(app, session.owner.name);
+      await remember(app, place, session.owner.name);
       await print(
         app,
         "owner.list",
@@ -46,10 +48,10 @@ export const addOwnerVerbs = (owners: Command, app: App): void => {
     .argument("<name>", "The owner's name")
     .action(async (name: string) => {
       app.ownerName = name;
-      await asOwner(app, async (client) => {
-        await remember(app, name);
-        await print(app, "session.get", await client.sessions.get());
-      });
+      const place = await app.keepingContext();
+      const session = await asOwner(app, (client) => client.sessions.get());
+      await remember(app, place, name);
+      await print(app, "session.get", session);
     });
 
   owners
@@ -73,20 +75,25 @@ export const addOwnerVerbs = (owners: Command, app: App): void => {
     .action(async () => {
       const { name } = await app.context();
       await app.store.change((config) => {
-        const { owner: _owner, ...context } = config.contexts[name] ?? { url: "" };
+        const known = config.contexts[name];
+        if (!known) return config;
+        const { owner: _owner, ...context } = known;
         return { ...config, contexts: { ...config.contexts, [name]: context } };
       });
       app.console.say("Forgotten. No session was kept.");
     });
 };
 
-const remember = async (app: App, owner: string): Promise<void> => {
-  const { name, context } = await app.context();
-  await app.store.change((config) => ({
+const remember = async (app: App, { name, context }: NamedContext, owner: string): Promise<void> => {
+  const { current } = await app.store.change((config) => ({
     ...config,
     current: Object.keys(config.contexts).length === 0 ? name : config.current,
     contexts: { ...config.contexts, [name]: { ...context, owner } },
   }));
+  if (current === name) return;
+  app.console.say(
+    `Kept in the context ${name} (${context.url}). In use is ${current}: give --context ${name}, or switch with \`holdfast contexts use ${name}\`.`,
+  );
 };
 
 const newPassphrase = async (app: App): Promise<string> => {

@@ -194,7 +194,9 @@ export const sessionEnrol = operation({
     "Redeems a one-time code, sets the passphrase and enrols the owner key. The key is made by the client and sent sealed under the passphrase: the server never sees it open.",
   input: z.object({
     code: z.string().max(100),
-    passphrase,
+    passphrase: passphrase.describe(
+      "What signing in will send, taken as it is. Holdfast's own clients send a value derived from the passphrase (SECURITY.md), which does not open sealed_key; an owner who enrols with something else cannot sign in with them",
+    ),
     public_key: z.base64url().max(64).describe("Ed25519 public key, 32 bytes"),
     sealed_key: z
       .base64url()
