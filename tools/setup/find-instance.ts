@@ -8,9 +8,16 @@ export const findInstance = async (options: HostArguments): Promise<InstanceSett
   const entry = await hostRegistry().find(options.instance);
   const settings = await readSettings(entry?.data ?? options.data);
   if (!settings) {
-    process.stderr.write(
-      `There is no instance ${options.instance} on this host. \`holdfast up\` makes it.\n`,
-    );
+    const others = Object.keys(await hostRegistry().list()).filter((name) => name !== options.instance);
+    process.stderr.write(absence(options.instance, others));
   }
   return settings;
+};
+
+/** What to say when there is no such instance: which there are, or how to make one. */
+export const absence = (instance: string, others: readonly string[]): string => {
+  const title = `There is no instance ${instance} on this host.`;
+  const [first] = others;
+  if (first === undefined) return `${title} \`holdfast up\` makes it.\n`;
+  return `${title} There is ${others.join(", ")}: choose with --instance ${first}.\n`;
 };

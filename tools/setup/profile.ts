@@ -12,11 +12,17 @@ const profileSchema = z.looseObject({
   contexts: z.record(z.string(), z.looseObject({ url: z.string(), key_file: z.string() })),
 });
 
+export interface Profile {
+  readonly keyFile: string;
+  /** The context that verbs use when none is named; not always the one of this instance. */
+  readonly current: string;
+}
+
 /**
  * Writes the address and the assistant's key where the CLI of the person who ran `up` finds them (with sudo: that user's home): a
- * context named like the instance, the key in a file of its own, all 0600. Other contexts stay. The path of the key file.
+ * context named like the instance, the key in a file of its own, all 0600. Other contexts stay, and so does the one in use.
  */
-export const writeProfile = async (settings: InstanceSettings, key: string): Promise<string> => {
+export const writeProfile = async (settings: InstanceSettings, key: string): Promise<Profile> => {
   const person = await invokingUser();
   return as(person, () => writeInto(join(person.configuration, "holdfast"), settings, key));
 };
@@ -54,7 +60,7 @@ const as = async <T>(
   }
 };
 
-const writeInto = async (directory: string, settings: InstanceSettings, key: string): Promise<string> => {
+const writeInto = async (directory: string, settings: InstanceSettings, key: string): Promise<Profile> => {
   const keys = join(directory, "keys");
   await mkdir(keys, { recursive: true, mode: 0o700 });
   const write = async (path: string, content: string): Promise<void> => {
@@ -66,7 +72,9 @@ const writeInto = async (directory: string, settings: InstanceSettings, key: str
   const before = await readFile(path, "utf8").catch(() => undefined);
   const profile: unknown =
     before === undefined ? { version: 1, current: settings.instance, contexts: {} } : JSON.parse(before);
-  const { contexts, ...rest } = profileSchema.parse(profile);
+  const { contexts, ...others } = profileSchema.parse(profile);
+  // One that was removed while in use leaves nothing in use.
+  const rest = Object.keys(contexts).length === 0 ? { ...others, current: settings.instance } : others;
   const context = {
     ...contexts[settings.instance],
     url: publicAddress(settings),
@@ -76,7 +84,7 @@ const writeInto = async (directory: string, settings: InstanceSettings, key: str
     path,
     `${JSON.stringify({ ...rest, contexts: { ...contexts, [settings.instance]: context } }, null, 2)}\n`,
   );
-  return keyFile;
+  return { keyFile, current: rest.current };
 };
 
 const invokingUser = async (): Promise<{

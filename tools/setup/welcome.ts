@@ -45,8 +45,8 @@ export const welcome = async (
     }
   }
   const key = await readKey(places);
-  const keyFile = key === undefined ? places.assistantKey : await writeProfile(settings, key);
-  process.stdout.write(connectionText(settings, keyFile));
+  const profile = key === undefined ? undefined : await writeProfile(settings, key);
+  process.stdout.write(connectionText(settings, profile?.keyFile ?? places.assistantKey, profile?.current));
   if (process.stdout.isTTY) {
     const { code, expires_at_ms } = await client.call("owner.login_code", {});
     const minutes = Math.round((expires_at_ms - systemClock.now()) / 60_000);
@@ -63,7 +63,11 @@ export const welcome = async (
 const readKey = async (places: Places): Promise<string | undefined> =>
   (await readFile(places.assistantKey, "utf8").catch(() => undefined))?.trim();
 
-const connectionText = (settings: InstanceSettings, keyFile: string): string => {
+const connectionText = (
+  settings: InstanceSettings,
+  keyFile: string,
+  currentContext: string | undefined,
+): string => {
   const address = publicAddress(settings);
   const configuration = {
     mcpServers: {
@@ -74,10 +78,18 @@ const connectionText = (settings: InstanceSettings, keyFile: string): string => 
     "",
     `API          ${address}  (reference: ${address}/reference)`,
     `Key          ${keyFile}  (the assistant's, mode 0600)`,
+    ...contextLines(settings.instance, currentContext),
     "MCP",
     ...JSON.stringify(configuration, null, 2)
       .split("\n")
       .map((line) => `  ${line}`),
     "",
   ].join("\n");
+};
+
+/** Which Holdfast the `holdfast` command speaks to from now on: bringing one up does not switch away from another. */
+const contextLines = (instance: string, current: string | undefined): readonly string[] => {
+  if (current === undefined) return [];
+  if (current === instance) return [`Context      ${instance}  (in use)`];
+  return [`Context      ${instance}  (in use is ${current}; switch: holdfast contexts use ${instance})`];
 };
