@@ -108,7 +108,7 @@ const npmSettings = (): Record<string, string> =>
   );
 
 /** What the host's apt needs to reach and believe its mirror; mmdebstrap reads none of the host's configuration by itself. */
-const aptSettings = async (): Promise<readonly string[]> => {
+export const aptSettings = async (): Promise<readonly string[]> => {
   const dump = await command(["apt-config", "dump"]);
   return dump
     .split("\n")

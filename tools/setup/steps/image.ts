@@ -28,14 +28,24 @@ export const ensureImage = async (
   const subvolume = join(places.pool, "images", recipe.digest);
   const detail = `${recipe.name} ${recipe.digest.slice(0, 12)}`;
   if (await isReadOnlySubvolume(subvolume)) return { outcome: "skipped", detail, value: recipe.digest };
+  const archive = await ensureArchive(recipe, source, note);
+  note("unpacking");
+  await unpack(recipe, archive, subvolume);
+  return { outcome: "done", detail, value: recipe.digest };
+};
+
+/** The packed image of a recipe in the host's cache, built unless it is there. */
+export const ensureArchive = async (
+  recipe: Recipe,
+  source: string,
+  note: (text: string) => void,
+): Promise<string> => {
   const archive = join(cacheDirectory, "images", `${recipe.digest}.tar.zst`);
   await withLock(join(cacheDirectory, "images.lock"), async () => {
     await mkdir(join(cacheDirectory, "images"), { recursive: true, mode: 0o755 });
     if (!(await exists(archive))) await buildImage(recipe, source, archive, note);
   });
-  note("unpacking");
-  await unpack(recipe, archive, subvolume);
-  return { outcome: "done", detail, value: recipe.digest };
+  return archive;
 };
 
 /** Checks the whole archive before the first file of it is written; then unpacks beside and renames. */

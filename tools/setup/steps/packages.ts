@@ -19,19 +19,35 @@ const needed: Readonly<Record<string, string>> = {
 const forDatabase = ["postgresql"];
 const forAgent = ["cargo-web", "rustc-web", "gcc", "libc6-dev"];
 
+/** Names of the Debian packages that a host needs. */
+export const packagesFor = (wanted: {
+  readonly database: boolean;
+  readonly agentCompiler: boolean;
+}): readonly string[] => [
+  ...Object.keys(needed),
+  ...(wanted.database ? forDatabase : []),
+  ...(wanted.agentCompiler ? forAgent : []),
+];
+
 /** Installs what is missing, and nothing else. `npm run up` on a host that has everything runs no apt at all. */
 export const ensurePackages = async (
   wanted: { readonly database: boolean; readonly agentCompiler: boolean },
   note: (text: string) => void,
 ): Promise<StepResult<void>> => {
-  const names = [
-    ...Object.keys(needed),
-    ...(wanted.database ? forDatabase : []),
-    ...(wanted.agentCompiler ? forAgent : []),
-  ];
+  const names = packagesFor(wanted);
+  const installed = await installMissing(names, note);
+  return installed.length === 0
+    ? { outcome: "skipped", detail: `all ${names.length} installed`, value: undefined }
+    : { outcome: "done", detail: `installed ${installed.join(", ")}`, value: undefined };
+};
+
+/** Answers what had to be installed. */
+export const installMissing = async (
+  names: readonly string[],
+  note: (text: string) => void,
+): Promise<readonly string[]> => {
   const missing = await findMissing(names);
-  if (missing.length === 0)
-    return { outcome: "skipped", detail: `all ${names.length} installed`, value: undefined };
+  if (missing.length === 0) return [];
   if (missing.includes("postgresql")) await refuseMainCluster();
   const environment = { ...plainEnvironment, ...proxies(), DEBIAN_FRONTEND: "noninteractive" };
   await command(["apt-get", "update", "--quiet"], { environment, onLine: note });
@@ -39,7 +55,7 @@ export const ensurePackages = async (
     environment,
     onLine: note,
   });
-  return { outcome: "done", detail: `installed ${missing.join(", ")}`, value: undefined };
+  return missing;
 };
 
 const findMissing = async (names: readonly string[]): Promise<readonly string[]> => {
