@@ -5,24 +5,33 @@ export interface Layer {
   readonly name: string;
   /** What to do when it cannot be proven. */
   readonly remedy: string;
+  /** Names of layers before it whose trials must be over: it builds on what they leave, or uses the same names. */
+  readonly after?: readonly string[];
   /** Tries the real thing and says what was seen; throws with why it is not so. Leaves nothing behind. */
   prove(): Promise<string>;
 }
 
-/** Proves each in turn. A layer whose proof throws is not proven, and those after it are still tried: a person wants the whole list. */
-export const proveLayers = async (layers: readonly Layer[]): Promise<LayerView[]> => {
-  const views: LayerView[] = [];
-  for (const { name, remedy, prove } of layers) {
-    try {
-      views.push({ name, proven: true, detail: await prove(), remedy: "" });
-    } catch (error) {
-      views.push({
-        name,
-        proven: false,
-        detail: error instanceof Error ? error.message : String(error),
-        remedy,
-      });
-    }
+/**
+ * Proves them side by side, since a supervisor that was killed is waited for. A layer whose proof throws is not proven, and the others are
+ * still tried: a person wants the whole list.
+ */
+export const proveLayers = (layers: readonly Layer[]): Promise<LayerView[]> => {
+  const proofs = new Map<string, Promise<LayerView>>();
+  for (const layer of layers) {
+    const before = (layer.after ?? []).map((name) => proofs.get(name) ?? Promise.resolve());
+    proofs.set(
+      layer.name,
+      Promise.all(before).then(() => proveLayer(layer)),
+    );
   }
-  return views;
+  return Promise.all(proofs.values());
+};
+
+const proveLayer = async ({ name, remedy, prove }: Layer): Promise<LayerView> => {
+  try {
+    return { name, proven: true, detail: await prove(), remedy: "" };
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error);
+    return { name, proven: false, detail, remedy };
+  }
 };
