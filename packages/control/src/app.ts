@@ -41,8 +41,8 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** How long the database may take at the start between two tries. */
-const retryMs = 200;
+/** Between two tries while the database does not answer at the start. */
+const retryMs = 50;
 
 /**
  * Wires control together and starts it: schema, modules, the outcomes of operations that were left behind. Waits for the database as long

@@ -15,8 +15,9 @@ export type Verdict =
 const mostAttempts = 5;
 const firstDelayMs = 200;
 const longestDelayMs = 30_000;
-/** The supervisor is back within seconds: no longer waits than that while it is away. */
-const awayDelayMs = 1_000;
+/** The supervisor is back within a second or two, and the first to notice hurries the others: no longer waits while it is away. */
+const awayDelayMs = 250;
+const fullDelayMs = 1_000;
 
 export const judge = (computer: Computer, move: Move, code: ErrorCode): Verdict => {
   const attempts = computer.attempts + 1;
@@ -27,7 +28,7 @@ export const judge = (computer: Computer, move: Move, code: ErrorCode): Verdict 
   if (move !== "wake") return { kind: "retry", delayMs, tell: attempts >= mostAttempts };
   if (computer.state === "creating" && (code === "host_full" || code === "computer_failed"))
     return { kind: "undo" };
-  if (code === "host_full") return { kind: "retry", delayMs: Math.max(delayMs, awayDelayMs), tell: true };
+  if (code === "host_full") return { kind: "retry", delayMs: Math.max(delayMs, fullDelayMs), tell: true };
   if (code === "computer_failed" || attempts >= mostAttempts)
     return { kind: computer.state === "creating" ? "undo" : "fail" };
   return { kind: "retry", delayMs, tell: false };

@@ -11,6 +11,8 @@ import type { Moves } from "./moves.ts";
 
 /** Computers that are moved at the same time. Most of a move is waiting for the supervisor. */
 const mostAtOnce = 16;
+/** After a look that failed: the database or the supervisor was away. */
+const retryMs = 250;
 
 interface Work {
   running: boolean;
@@ -20,6 +22,8 @@ interface Work {
   verify: boolean;
   /** Monotonic; no try before it unless somebody asks for something. */
   notBefore: number;
+  /** It waits because the supervisor did not answer. */
+  away: boolean;
   cancelTimer: () => void;
 }
 
@@ -49,6 +53,7 @@ export class Reconciler {
       again: false,
       verify: false,
       notBefore: 0,
+      away: false,
       cancelTimer: () => {},
     };
     this.#work.set(id, work);
@@ -61,6 +66,11 @@ export class Reconciler {
     work.again = true;
     this.#queue.push(id);
     this.#pump();
+  }
+
+  /** The supervisor answers again: what waited for it is tried now. */
+  hurry(): void {
+    for (const [id, work] of this.#work) if (work.away) this.nudge(id, { urgent: true });
   }
 
   /**
@@ -127,6 +137,7 @@ export class Reconciler {
   /** Moves until nothing is left to do, something failed, or a delay is due. */
   async #drive(id: string, work: Work): Promise<void> {
     work.again = false;
+    work.away = false;
     work.cancelTimer();
     let move: Move = "none";
     let computer: Computer | undefined;
@@ -162,7 +173,8 @@ export class Reconciler {
     if (verdict.kind === "retry") work.notBefore = clock.monotonic() + verdict.delayMs;
     // What has been started may be there all the same.
     work.verify = computer.cellId !== null;
-    if (error.code === "unavailable") return;
+    work.away = error.code === "unavailable";
+    if (work.away) return;
     try {
       const told =
         verdict.kind === "retry" && !verdict.tell ? {} : { reason: error.message, failureCode: error.code };
@@ -195,7 +207,8 @@ export class Reconciler {
 
   #retry(work: Work, error: Error, id: string): void {
     this.#parts.logger.warn("a computer could not be looked at", { computer: id, error });
-    work.notBefore = this.#parts.clock.monotonic() + 1_000;
+    work.notBefore = this.#parts.clock.monotonic() + retryMs;
+    work.away = true;
     work.verify = true;
   }
 

@@ -9,6 +9,8 @@ import type { Reconciler } from "./reconciler.ts";
 /** Everything is compared this often, whatever was heard: events are hints. */
 const sweepEveryMs = 10_000;
 const retryMs = 500;
+/** While the supervisor is away: a refused connection costs nothing, and people wait for the first that is taken. */
+const awayRetryMs = 50;
 const pageRows = 500;
 
 export interface WatchParts {
@@ -100,12 +102,13 @@ export class Watch {
         if (signal.aborted) return;
         if (this.#away === undefined) logger.warn("the supervisor does not answer", { error });
         this.#away = "the supervisor does not answer";
-        await clock.sleep(retryMs, signal).catch(() => {});
+        await clock.sleep(awayRetryMs, signal).catch(() => {});
         // It may have been restarted, and counts from the beginning again.
         after = 0;
         await this.#sweep().then(
           () => {
             this.#away = undefined;
+            reconciler.hurry();
           },
           () => {},
         );

@@ -11,7 +11,7 @@ export interface Listener {
   stop(): Promise<void>;
 }
 
-const retryMs = 250;
+const retryMs = 100;
 
 /** One connection that only listens. Channels are registered before `start`. */
 export const createListener = (parts: {
