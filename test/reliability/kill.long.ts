@@ -1,11 +1,22 @@
 import { before, test } from "node:test";
 import { usePrivateInstance } from "../support/instance.ts";
-import { announceSeed, playRound, points, prepareBench, seeded, type Bench, type Strike } from "./rounds.ts";
+import {
+  announceSeed,
+  crashFiles,
+  playRound,
+  points,
+  prepareBench,
+  seeded,
+  summary,
+  type Bench,
+  type Strike,
+} from "./rounds.ts";
 
-const opened = usePrivateInstance("killlong");
+const { files, environment } = crashFiles("killlong");
+const opened = usePrivateInstance("killlong", environment);
 let bench: Bench;
 before(async () => {
-  bench = await prepareBench(await opened);
+  bench = await prepareBench(await opened, files);
 });
 
 const programs = ["launcher", "control", "supervisor", "postgres"] as const;
@@ -25,4 +36,5 @@ test("fifty seeded rounds of kill -9 under load, at random moments and at every 
   const strikes = [...named, ...killed].map((strike) => ({ strike, order: random(1_000_000) }));
   strikes.sort((a, b) => a.order - b.order);
   for (const [index, { strike }] of strikes.entries()) await playRound(context, bench, index + 1, strike);
+  context.diagnostic(summary(bench));
 });

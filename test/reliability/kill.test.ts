@@ -1,11 +1,22 @@
 import { before, test } from "node:test";
 import { usePrivateInstance } from "../support/instance.ts";
-import { announceSeed, playRound, points, prepareBench, seeded, type Bench, type Strike } from "./rounds.ts";
+import {
+  announceSeed,
+  crashFiles,
+  playRound,
+  points,
+  prepareBench,
+  seeded,
+  summary,
+  type Bench,
+  type Strike,
+} from "./rounds.ts";
 
-const opened = usePrivateInstance("kill");
+const { files, environment } = crashFiles("kill");
+const opened = usePrivateInstance("kill", environment);
 let bench: Bench;
 before(async () => {
-  bench = await prepareBench(await opened);
+  bench = await prepareBench(await opened, files);
 });
 
 test("ten rounds of kill -9 under load: nothing acknowledged is lost, nothing happens twice, no cell dies, nothing is left", async (context) => {
@@ -32,4 +43,5 @@ test("ten rounds of kill -9 under load: nothing acknowledged is lost, nothing ha
     kill("postgres", "control"),
   ];
   for (const [index, strike] of strikes.entries()) await playRound(context, bench, index + 1, strike);
+  context.diagnostic(summary(bench));
 });

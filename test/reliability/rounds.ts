@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import type { TestContext } from "node:test";
+import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, type TestContext } from "node:test";
 import { createComputer, pidsOf, run } from "../support/computer.ts";
 import type { Assistant, Instance } from "../support/instance.ts";
 import { until } from "../support/until.ts";
@@ -22,9 +25,33 @@ export interface Bench {
   readonly computer: string;
   readonly ticker: string;
   readonly agent: string;
+  readonly files: Readonly<Record<"control" | "supervisor", string>>;
+  /** Of each strike: from the kill until everything served again. */
+  readonly tookMs: number[];
 }
 
-export const prepareBench = async (instance: Instance): Promise<Bench> => {
+/** Files into which a strike at a named point is written; for `usePrivateInstance`. */
+export const crashFiles = (label: string) => {
+  const directory = mkdtempSync(join(tmpdir(), `hf-test-${label}-`));
+  chmodSync(directory, 0o755);
+  const files = { control: join(directory, "control"), supervisor: join(directory, "supervisor") };
+  for (const file of Object.values(files)) {
+    writeFileSync(file, "");
+    // Control is not root; it takes its own point out.
+    chmodSync(file, 0o666);
+  }
+  after(() => rm(directory, { recursive: true, force: true }));
+  const environment = {
+    HOLDFAST_CRASH_FILE_CONTROL: files.control,
+    HOLDFAST_CRASH_FILE_SUPERVISOR: files.supervisor,
+  };
+  return { files, environment };
+};
+
+export const prepareBench = async (
+  instance: Instance,
+  files: Readonly<Record<"control" | "supervisor", string>>,
+): Promise<Bench> => {
   const first = await instance.assistant();
   const computer = await createComputer(first);
   // Several clients of one assistant: each may see the computer.
@@ -34,7 +61,10 @@ export const prepareBench = async (instance: Instance): Promise<Bench> => {
     computer,
     command: "trap '' HUP; while :; do date +%s%N > /work/tick; sleep 0.2; done",
   });
-  return { instance, assistants, computer, ticker: ticker.id, agent: await agentOf(computer) };
+  const unit = instance.keepUp();
+  after(() => unit.stop());
+  const tookMs: number[] = [];
+  return { instance, files, assistants, computer, ticker: ticker.id, agent: await agentOf(computer), tookMs };
 };
 
 /** The agent's pid with its start time: the same text only while the same process lives. */
@@ -52,15 +82,12 @@ export const playRound = async (
   strike: Strike,
 ): Promise<void> => {
   const driver = startDriver(bench.assistants, bench.computer, round);
-  try {
-    await until("the load runs", () => driver.count() >= 5, { withinMs: 20_000 });
-    const tookMs = strike.kind === "kill" ? await kill(bench, driver, strike) : await crash(bench, strike);
-    context.diagnostic(
-      `round ${round}: ${describe(strike)}: ${tookMs === undefined ? "not reached" : `serving again after ${Math.round(tookMs)} ms`}`,
-    );
-  } finally {
-    await bench.instance.up();
-  }
+  await until("the load runs", () => driver.count() >= 5, { withinMs: 20_000 });
+  const tookMs = strike.kind === "kill" ? await kill(bench, driver, strike) : await crash(bench, strike);
+  if (tookMs !== undefined) bench.tookMs.push(tookMs);
+  context.diagnostic(
+    `round ${round}: ${describe(strike)}: ${tookMs === undefined ? "not reached" : `serving again after ${Math.round(tookMs)} ms`}`,
+  );
   const acknowledged = await driver.finish();
   context.diagnostic(
     `round ${round}: ${acknowledged.lines.size + acknowledged.started.size + acknowledged.files.size} acknowledged, ${acknowledged.repeated} repeated, ${acknowledged.lost.size} never begun`,
@@ -84,8 +111,6 @@ const kill = async (
     process.kill(pid, "SIGKILL");
   }
   const begin = performance.now();
-  // Nobody watches the launcher itself: the next `up` starts it, as systemd does where the unit is installed.
-  if (strike.programs.includes("launcher")) await bench.instance.up();
   await serving(bench);
   return performance.now() - begin;
 };
@@ -95,21 +120,27 @@ const crash = async (
   bench: Bench,
   strike: Extract<Strike, { kind: "point" }>,
 ): Promise<number | undefined> => {
-  const variable = `HOLDFAST_CRASH_POINT_${strike.program.toUpperCase()}`;
-  await bench.instance.up({ [variable]: strike.point }).catch(() => undefined);
-  const armed = (await bench.instance.programs())[strike.program]?.pid;
-  const died = await until(
-    "it dies there",
-    async () => (await bench.instance.programs())[strike.program]?.pid !== armed,
-    { withinMs: 4000 },
-  ).then(
+  const file = bench.files[strike.program];
+  await writeFile(file, strike.point);
+  // The point is taken out by the program that dies there.
+  const died = await until("it dies there", async () => (await readFile(file, "utf8")) === "", {
+    withinMs: 8000,
+  }).then(
     () => true,
     () => false,
   );
   const begin = performance.now();
-  await bench.instance.up();
+  await writeFile(file, "");
   await serving(bench);
   return died ? performance.now() - begin : undefined;
+};
+
+/** For the last line of a run. */
+export const summary = ({ tookMs }: Bench): string => {
+  const sorted = tookMs.map(Math.round).sort((a, b) => a - b);
+  const at = (share: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return `serving again after ${sorted.length} strikes: p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, max ${at(1)} ms`;
 };
 
 /** Operations that need every program: a new computer, and a command in the one that was there before. */

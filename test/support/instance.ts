@@ -1,5 +1,6 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after } from "node:test";
@@ -45,6 +46,8 @@ export interface Instance {
   programs(): Promise<Readonly<Record<string, ProgramView>>>;
   /** `holdfast up` again, with these additions to its environment. */
   up(environment?: Readonly<Record<string, string>>): Promise<void>;
+  /** Runs what the systemd unit runs, and starts it again a second after it failed, as the unit does, until `stop`. */
+  keepUp(): { stop(): Promise<void> };
   down(options?: { readonly deleteData: boolean }): Promise<void>;
   /** Everything of computers on the host that belongs to none of these. */
   leftovers(computers: readonly string[]): Promise<readonly string[]>;
@@ -68,9 +71,12 @@ export const useInstance = (): Promise<Instance> => {
   return opened;
 };
 
-/** An instance for one file that kills programs or the like. Taken down with its data afterwards, whatever happened. */
-export const usePrivateInstance = (label: string): Promise<Instance> => {
-  const opened = openInstance(`${label}-${process.pid.toString(36)}`.slice(0, 16));
+/** An instance for one file that kills programs or the like; `environment` goes with every `up`. Taken down with its data afterwards, whatever happened. */
+export const usePrivateInstance = (
+  label: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Instance> => {
+  const opened = openInstance(`${label}-${process.pid.toString(36)}`.slice(0, 16), environment);
   after(async () => {
     const instance = await opened;
     await instance.down({ deleteData: true });
@@ -97,11 +103,14 @@ const checkLeaks = async (instance: Instance): Promise<void> => {
 };
 
 /** An instance that the caller takes down. */
-export const openInstance = async (name: string): Promise<Instance> => {
+export const openInstance = async (
+  name: string,
+  always: Readonly<Record<string, string>> = {},
+): Promise<Instance> => {
   const data = `/var/lib/holdfast-${name}`;
   const flags = ["--instance", name, "--data", data];
   const up = async (environment: Readonly<Record<string, string>> = {}): Promise<void> => {
-    await holdfast(["up", "--bare", "--pool-size", "10G", ...flags], environment);
+    await holdfast(["up", "--bare", "--pool-size", "10G", ...flags], { ...always, ...environment });
   };
   const down: Instance["down"] = async (options) => {
     await holdfast(["down", ...flags, ...(options?.deleteData ? ["--delete-data", name] : [])]);
@@ -157,6 +166,7 @@ export const openInstance = async (name: string): Promise<Instance> => {
       return Object.fromEntries(programs.map((program) => [program.name, program]));
     },
     up,
+    keepUp: () => keepUp(["run", "--pool-size", "10G", ...flags], always),
     down,
     leftovers: (computers) =>
       leftovers(
@@ -209,21 +219,53 @@ const enrol = async (instance: string, url: string): Promise<Owner> => {
   return { token, passphrase };
 };
 
+const keepUp = (
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): { stop(): Promise<void> } => {
+  const stopped = new AbortController();
+  const loop = async (): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      const unit = start(argv, environment, "ignore");
+      const end = (): void => void unit.kill("SIGTERM");
+      stopped.signal.addEventListener("abort", end, { once: true });
+      const [code] = (await once(unit, "exit")) as [number | null];
+      stopped.signal.removeEventListener("abort", end);
+      if (code === 0) return;
+      await systemClock.sleep(1000, stopped.signal).catch(() => {});
+    }
+  };
+  const running = loop();
+  return {
+    stop: async () => {
+      stopped.abort();
+      await running;
+    },
+  };
+};
+
+const start = (
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  output: "pipe" | "ignore",
+): ChildProcess =>
+  spawn(process.execPath, [join(root, "bin/holdfast.mjs"), ...argv], {
+    // A home of its own: what `up` writes for its user is no business of the person who runs the tests.
+    env: { PATH: process.env["PATH"], HOME: "/nonexistent", XDG_CONFIG_HOME: testHome, ...environment },
+    stdio: ["ignore", output, output],
+  });
+
 const holdfast = (
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   accepted: readonly number[] = [0],
 ): Promise<{ readonly stdout: string }> =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [join(root, "bin/holdfast.mjs"), ...argv], {
-      // A home of its own: what `up` writes for its user is no business of the person who runs the tests.
-      env: { PATH: process.env["PATH"], HOME: "/nonexistent", XDG_CONFIG_HOME: testHome, ...environment },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const child = start(argv, environment, "pipe");
     let stdout = "";
     let stderr = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
+    child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
     child.once("error", reject);
     child.once("close", (code) => {
       if (accepted.includes(code ?? -1)) resolve({ stdout });
