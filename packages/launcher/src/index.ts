@@ -1,5 +1,6 @@
 export { command, plainEnvironment, tryCommand, type CommandOptions } from "./host/command.ts";
 export { withLock } from "./host/lock.ts";
+export { watchChanges } from "./host/changes.ts";
 export { findMount, readMounts, type Mount } from "./host/mounts.ts";
 export { isAlive, readBootId } from "./host/process.ts";
 export { lookUpUser, userNames, type UserIds } from "./host/users.ts";
@@ -16,6 +17,7 @@ export { readAnnouncedLabels } from "./launcher.ts";
 export { publicAddress, readSettings, writeSettings, type InstanceSettings } from "./instance/settings.ts";
 export { findPostgresBinaries } from "./postgres/binaries.ts";
 export { makeCluster, readMajor, writeAccessFiles } from "./postgres/cluster.ts";
+export { createBackoff } from "./programs/backoff.ts";
 export { recordPath, startKeeper } from "./programs/keeper.ts";
 export { planLauncher } from "./programs/launcher-program.ts";
 export type { ProgramPlan } from "./programs/plan.ts";

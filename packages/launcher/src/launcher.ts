@@ -10,7 +10,7 @@ import { watchProgram } from "./programs/watch.ts";
 
 /**
  * Watches every program of the instance until the signal aborts, then returns and leaves them running. Needs what set-up makes: users,
- * directories, mounts, the cluster.
+ * directories, mounts, the cluster. All are started at once: each waits by itself for those that it asks.
  */
 export const runLauncher = async (options: {
   readonly settings: InstanceSettings;
@@ -31,16 +31,10 @@ export const runLauncher = async (options: {
         clock,
         random,
         logger,
-        mayStart: () => allReady(plans.filter(({ name }) => plan.after.includes(name))),
         signal,
       }),
     ),
   );
-};
-
-const allReady = async (plans: readonly ProgramPlan[]): Promise<boolean> => {
-  const problems = await Promise.allSettled(plans.map((plan) => plan.health()));
-  return problems.every((problem) => problem.status === "fulfilled" && problem.value === undefined);
 };
 
 const announced = z.object({ launcher_pid: z.number().int(), labels: z.record(z.string(), z.string()) });

@@ -1,6 +1,15 @@
 import process from "node:process";
 import { once } from "node:events";
-import { placesOf, readRecord, recordPath, runningProgram, withLock } from "@holdfast/launcher";
+import {
+  createBackoff,
+  placesOf,
+  readRecord,
+  readSettings,
+  recordPath,
+  runningProgram,
+  watchChanges,
+  withLock,
+} from "@holdfast/launcher";
 import { systemClock } from "@holdfast/kit";
 import type { HostArguments } from "../arguments.ts";
 import { root } from "../../node24.mjs";
@@ -9,9 +18,9 @@ import { setUp } from "../setup.ts";
 import { lockPath, startPrograms } from "./up.ts";
 
 /**
- * Brings the instance up and stays until its launcher ends or a signal comes; on a signal the launcher and all programs stay. What the
- * systemd unit runs: if the launcher dies, this ends with 1, the unit starts it again, and the programs that went on are adopted;
- * after a `down` it ends with 0.
+ * Brings the instance up and stays, starting the launcher again when it dies; the programs go on meanwhile and are adopted. After a
+ * `down` it ends with 0; on a signal too, and then the launcher and all programs stay. What the systemd unit runs: it throws when the
+ * launcher cannot be started again, and the unit tries everything anew.
  */
 export const run = async (options: HostArguments): Promise<number> => {
   const progress = createProgress(process.stderr, () => systemClock.monotonic());
@@ -24,20 +33,40 @@ export const run = async (options: HostArguments): Promise<number> => {
   const { records } = placesOf(settings.instance, settings.data);
   const stop = new AbortController();
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => stop.abort());
+  const backoff = createBackoff(Math.random);
   for (;;) {
+    const since = systemClock.monotonic();
     try {
-      await systemClock.sleep(1000, stop.signal);
-    } catch {
-      return 0;
+      await untilLauncherEnds(records, stop.signal);
+      await systemClock.sleep(backoff.next(systemClock.monotonic() - since), stop.signal);
+    } catch (error) {
+      if (stop.signal.aborted) return 0;
+      throw error;
     }
-    if (await launcherRuns(records)) continue;
     // An `up` or `down` under way may have ended it; only what is there after that counts.
-    const end = await withLock(lockPath(options.instance), async () =>
-      (await launcherRuns(records)) ? undefined : await readRecord(recordPath({ records }, "launcher")),
-    );
-    if (!end && (await launcherRuns(records))) continue;
-    process.stderr.write("The launcher ended; the programs run on.\n");
-    return !end || end.ended?.code === 0 ? 0 : 1;
+    const over = await withLock(lockPath(options.instance), async () => {
+      if (await launcherRuns(records)) return false;
+      const record = await readRecord(recordPath({ records }, "launcher"));
+      const now = await readSettings(settings.data);
+      if (!record || !now || record.ended?.code === 0) return true;
+      process.stderr.write("The launcher ended; the programs run on, and it is started again.\n");
+      await startPrograms(now, progress);
+      return false;
+    });
+    if (over) return 0;
+  }
+};
+
+/** How often it is looked at besides what the kernel tells: nobody notes the end of a launcher that was killed with its keeper. */
+const lookEveryMs = 200;
+
+const untilLauncherEnds = async (records: string, signal: AbortSignal): Promise<void> => {
+  if (!(await launcherRuns(records))) return;
+  const changes = watchChanges(recordPath({ records }, "launcher"), systemClock);
+  try {
+    while (await launcherRuns(records)) await changes.next(lookEveryMs, signal);
+  } finally {
+    changes.close();
   }
 };
 

@@ -51,6 +51,5 @@ export const planControl = async (
     stopSignal: "SIGTERM",
     killSignal: "SIGKILL",
     stopMs: 10_000,
-    after: ["postgres"],
   };
 };

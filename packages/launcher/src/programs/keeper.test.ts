@@ -17,7 +17,6 @@ const plan: ProgramPlan = {
   stopSignal: "SIGTERM",
   killSignal: "SIGKILL",
   stopMs: 1,
-  after: [],
 };
 const places = { agent: "/agent", log: "/log", records: "/records" };
 

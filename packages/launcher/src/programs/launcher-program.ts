@@ -29,6 +29,5 @@ export const planLauncher = async (settings: InstanceSettings, places: Places): 
     stopSignal: "SIGTERM",
     killSignal: "SIGKILL",
     stopMs: 5000,
-    after: [],
   };
 };

@@ -54,6 +54,7 @@ const passedOn = (
   const wanted = {
     HOLDFAST_LOG_LEVEL: environment["HOLDFAST_LOG_LEVEL"],
     HOLDFAST_CRASH_POINT: environment[`HOLDFAST_CRASH_POINT_${suffix}`],
+    HOLDFAST_CRASH_FILE: environment[`HOLDFAST_CRASH_FILE_${suffix}`],
     HOLDFAST_CRASH_LIST: environment[`HOLDFAST_CRASH_LIST_${suffix}`],
   };
   return Object.fromEntries(

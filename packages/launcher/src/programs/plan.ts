@@ -25,6 +25,4 @@ export interface ProgramPlan {
   /** What follows when it has not ended after `stopMs`. */
   readonly killSignal: NodeJS.Signals;
   readonly stopMs: number;
-  /** Names of programs that must be ready first. */
-  readonly after: readonly string[];
 }

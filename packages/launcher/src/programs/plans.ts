@@ -10,7 +10,7 @@ import { planControl } from "./control.ts";
 import type { ProgramPlan } from "./plan.ts";
 import { planSupervisor } from "./supervisor.ts";
 
-/** The programs of an instance in the order in which they start; stopping goes the other way. */
+/** The programs of an instance in the order in which they are told of; stopping goes the other way. */
 export const planPrograms = async (
   settings: InstanceSettings,
   clock: Clock,
@@ -24,10 +24,7 @@ export const planPrograms = async (
     await planSupervisor(settings, places, control, clock),
     await planControl(settings, places, control, databaseUrl, clock),
   ];
-  const names = new Set(plans.map(({ name }) => name));
-  return plans
-    .filter(
-      ({ name }) => name === "postgres" || existsSync(join(settings.source, "packages", name, "src/main.ts")),
-    )
-    .map((plan) => ({ ...plan, after: plan.after.filter((name) => names.has(name)) }));
+  return plans.filter(
+    ({ name }) => name === "postgres" || existsSync(join(settings.source, "packages", name, "src/main.ts")),
+  );
 };

@@ -48,7 +48,6 @@ export const planSupervisor = async (
     stopSignal: "SIGTERM",
     killSignal: "SIGKILL",
     stopMs: 20_000,
-    after: [],
   };
 };
 

@@ -1,4 +1,5 @@
 import type { Clock, Logger } from "@holdfast/kit";
+import { watchChanges } from "../host/changes.ts";
 import { type ProcessIdentity, isAlive } from "../host/process.ts";
 import { createBackoff, type Backoff } from "./backoff.ts";
 import { recordPath, startKeeper, type KeeperPlaces } from "./keeper.ts";
@@ -6,8 +7,11 @@ import type { ProgramPlan } from "./plan.ts";
 import { readRecord, runningProgram } from "./record.ts";
 import { stopProgram } from "./stop.ts";
 
-/** How often the programs are looked at: a dead one is noticed within this. Reading two lines of /proc each time costs nothing. */
-const lookEveryMs = 200;
+/**
+ * The keeper notes the end of its program, which is seen at once. When both were killed nobody notes anything: so they are also looked
+ * at this often. Reading two lines of /proc costs nothing.
+ */
+const lookEveryMs = 100;
 
 /**
  * Keeps one program running until the signal aborts: adopts the one that runs, ends one that is not what would be started now, starts
@@ -19,8 +23,6 @@ export const watchProgram = async (options: {
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
-  /** Whether what the program needs first is ready. */
-  readonly mayStart: () => Promise<boolean>;
   readonly signal: AbortSignal;
 }): Promise<void> => {
   const { plan, places, clock, signal } = options;
@@ -42,7 +44,6 @@ export const watchProgram = async (options: {
   };
 
   const start = async (): Promise<ProcessIdentity | undefined> => {
-    if (!(await options.mayStart())) return undefined;
     await plan.beforeStart?.();
     const outcome = await startKeeper(plan, places);
     const running = runningProgram(await readRecord(path));
@@ -51,24 +52,23 @@ export const watchProgram = async (options: {
   };
 
   const untilEnd = async (running: ProcessIdentity): Promise<void> => {
-    while (isAlive(running)) await clock.sleep(lookEveryMs, signal);
-    // The keeper notes how the program ended after it did.
+    const changes = watchChanges(path, clock);
+    try {
+      while (isAlive(running)) await changes.next(lookEveryMs, signal);
+    } finally {
+      changes.close();
+    }
+    // The keeper holds the record, which its successor needs, until it has written down how the program ended.
     const record = await readRecord(path);
-    while (record && isAlive(record.keeper)) await clock.sleep(20, signal);
-    logger.warn("ended", {
-      pid: running.pid,
-      how: (await readRecord(path))?.ended ?? "killed with its keeper",
-    });
+    while (record && isAlive(record.keeper)) await clock.sleep(5, signal);
+    const how = (await readRecord(path))?.ended ?? "killed with its keeper";
+    logger.warn("ended", { pid: running.pid, how });
   };
 
   try {
     let running = await adopt();
     while (!signal.aborted) {
       const since = clock.monotonic();
-      if (!running && !(await options.mayStart())) {
-        await clock.sleep(100, signal);
-        continue;
-      }
       try {
         running ??= await start();
         if (running) await untilEnd(running);
