@@ -6,6 +6,7 @@ import {
   type OperationName,
   type OperationParams,
 } from "@holdfast/contract";
+import type { Compilable } from "kysely";
 import type { Clock, CrashPoint, Logger } from "@holdfast/kit";
 import type { DispatchRequest } from "../domain/dispatch.ts";
 import type { Admitted, Handler, OperationContext, Result } from "../domain/handler.ts";
@@ -22,8 +23,9 @@ import {
   releaseKey,
   setKeyTarget,
 } from "../store/idempotency.ts";
-import { finishRecord, insertRunning, type NewRecord } from "../store/records.ts";
-import type { Store, Transaction } from "../store/transaction.ts";
+import { isSettledAlready } from "../store/errors.ts";
+import { finishOrFail, insertRunning, type NewRecord } from "../store/records.ts";
+import type { Store } from "../store/transaction.ts";
 import { asHoldfastError } from "./failure.ts";
 
 interface Parts {
@@ -70,7 +72,7 @@ export interface Admission {
 }
 
 /** While the database is away the outcome is tried again for this long; then reconciliation records it. */
-const settleRetriesMs = [50, 200, 500, 1000, 1500, 2000];
+const settleRetriesMs: readonly number[] = [50, 200, 500, 1000, 1500, 2000];
 
 export const createAdmission = (parts: Parts): Admission => ({
   begin: (begun) => {
@@ -132,8 +134,16 @@ export const createAdmission = (parts: Parts): Admission => ({
       try {
         const value = await parts.store.transaction<Admitted>(
           async (transaction) => {
-            if (claim && !(await claimKey(transaction, claim))) throw taken;
-            return (await handler.admit?.(transaction, context, params)) ?? {};
+            // In one flight. What the module says of a request whose key another one has is not heard.
+            const claimed = claim ? claimKey(transaction, claim) : true;
+            const [mine, admitted] = await Promise.allSettled([
+              claimed,
+              handler.admit?.(transaction, context, params),
+            ]);
+            if (mine.status === "rejected") throw mine.reason;
+            if (!mine.value) throw taken;
+            if (admitted.status === "rejected") throw admitted.reason;
+            return admitted.value ?? {};
           },
           (admitted) => {
             const target = admitted.target ?? null;
@@ -167,11 +177,11 @@ export const createAdmission = (parts: Parts): Admission => ({
       parts.crashPoint("operation-before-settled");
       for (let attempt = 0; ; attempt += 1) {
         try {
-          await parts.store.transaction((transaction) => apply(transaction, end, failure));
+          await apply(end, failure);
           parts.crashPoint("operation-settled");
           return;
         } catch (error) {
-          if (error instanceof AlreadySettled) return;
+          if (isSettledAlready(error)) return;
           const known = asHoldfastError(error, parts.logger, context.operationId);
           const waitMs = settleRetriesMs[attempt];
           if (known.code === "unavailable" && waitMs !== undefined) await parts.clock.sleep(waitMs);
@@ -179,52 +189,51 @@ export const createAdmission = (parts: Parts): Admission => ({
           else {
             // The module refused while settling: nothing of it was written. Record that, then tell the caller.
             failure = known;
-            await parts.store.transaction((transaction) => apply(transaction, end, known));
+            await apply(end, known);
             throw known;
           }
         }
       }
     };
 
-    const apply = async (
-      transaction: Transaction,
-      end: Parameters<typeof settle>[0],
-      failure: HoldfastError | null,
-    ): Promise<void> => {
+    /** In one flight with the commit, but for what the module does in `settle`. */
+    const apply = (end: Parameters<typeof settle>[0], failure: HoldfastError | null): Promise<void> => {
       const result = failure ? undefined : end.result;
       const outcome = failure ? ("failed" as const) : ("succeeded" as const);
       const target = result?.target === undefined ? end.admitted.target : result.target;
-      // Sent together, so checked after: a settled operation is never settled twice, whatever got lost.
-      const finished = finishRecord(transaction, {
-        operationId: context.operationId,
-        outcome,
-        error: failure?.code ?? null,
-        target,
-        durationMs: end.durationMs,
-      });
-      const others = [
-        result?.settle?.(transaction),
-        end.reservation?.settle(transaction, outcome),
-        claim && keep(transaction, result, failure, target),
-      ];
-      const [wrote] = await Promise.all([finished, ...others]);
-      if (!wrote) throw new AlreadySettled();
+      const { db } = parts.store;
+      return parts.store.transaction(
+        async (transaction) => {
+          await Promise.all([result?.settle?.(transaction), end.reservation?.settle(transaction, outcome)]);
+        },
+        () => [
+          finishOrFail(db, {
+            operationId: context.operationId,
+            outcome,
+            error: failure?.code ?? null,
+            target,
+            durationMs: end.durationMs,
+          }),
+          ...(result?.last?.(db) ?? []),
+          ...(claim ? [keep(result, failure, target)] : []),
+        ],
+      );
     };
 
     const keep = (
-      transaction: Transaction,
       result: Result | undefined,
       failure: HoldfastError | null,
       target: string | null | undefined,
-    ): Promise<void> => {
-      if (failure && releases(failure)) return releaseKey(transaction, context.operationId);
+    ): Compilable => {
+      const { db } = parts.store;
+      if (failure && releases(failure)) return releaseKey(db, context.operationId);
       const answer: KeptAnswer = {
         state: failure ? "failed" : "succeeded",
         target,
         output: result && "output" in result && !handler.replay ? sealAnswer(begun, result.output) : null,
         error: failure && { code: failure.code, message: failure.message, details: failure.details },
       };
-      return keepAnswer(transaction, context.operationId, answer);
+      return keepAnswer(db, context.operationId, answer);
     };
 
     return {
@@ -235,12 +244,6 @@ export const createAdmission = (parts: Parts): Admission => ({
     };
   },
 });
-
-class AlreadySettled extends HoldfastError {
-  constructor() {
-    super("wrong_state", "the outcome is recorded already");
-  }
-}
 
 /** Retryable errors free the key, except those after which nobody knows whether it happened. */
 const releases = (failure: HoldfastError): boolean =>

@@ -1,7 +1,7 @@
 import { errorTable, HoldfastError, type OperationName } from "@holdfast/contract";
 import type { Clock, CrashPoint, Logger } from "@holdfast/kit";
 import type { OperationReconciler, Reconciled, Unsettled } from "../domain/ports.ts";
-import { keepAnswer, releaseKey } from "../store/idempotency.ts";
+import { keepAnswer, type KeptAnswer, releaseKey } from "../store/idempotency.ts";
 import { finishRecord, listRunning } from "../store/records.ts";
 import type { Store, Transaction } from "../store/transaction.ts";
 
@@ -76,21 +76,16 @@ const keep = async (
   known: Reconciled | undefined,
 ): Promise<void> => {
   const id = unsettled.operationId;
-  if (!known)
-    return keepAnswer(transaction, id, { state: "unknown", target: undefined, output: null, error: null });
-  if (known.outcome === "succeeded")
-    return keepAnswer(transaction, id, {
-      state: "succeeded",
-      target: undefined,
-      output: known.output ?? null,
-      error: null,
-    });
-  const definition = errorTable[known.error];
-  if (definition.retryable) return releaseKey(transaction, id);
-  return keepAnswer(transaction, id, {
-    state: "failed",
+  const error = known?.outcome === "failed" ? known.error : undefined;
+  if (error && errorTable[error].retryable) {
+    await releaseKey(transaction, id).execute();
+    return;
+  }
+  const answer: KeptAnswer = {
+    state: known?.outcome ?? "unknown",
     target: undefined,
-    output: null,
-    error: { code: known.error, message: definition.title, details: {} },
-  });
+    output: known?.outcome === "succeeded" ? (known.output ?? null) : null,
+    error: error ? { code: error, message: errorTable[error].title, details: {} } : null,
+  };
+  await keepAnswer(transaction, id, answer).execute();
 };

@@ -31,7 +31,7 @@ export const openStages: {
       enforced: false,
       detail: "no budget is built yet: nothing is reserved or charged",
     },
-    reserve: () => Promise.resolve({ settle: () => Promise.resolve() }),
+    reserve: () => Promise.resolve({ release: () => Promise.resolve(), settle: () => Promise.resolve() }),
   },
 };
 

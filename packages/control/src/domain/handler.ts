@@ -1,5 +1,6 @@
 import type { OperationName, OperationOutput, OperationParams } from "@holdfast/contract";
-import type { Transaction } from "../store/transaction.ts";
+import type { Compilable } from "kysely";
+import type { Database, Transaction } from "../store/transaction.ts";
 import type { Principal, Source } from "./principal.ts";
 
 /** What a handler knows about the request it serves. */
@@ -50,6 +51,11 @@ interface Settling {
   readonly target?: string | null;
   /** Runs in the transaction that records the outcome. Keep it to few statements; they are sent together if not awaited one by one. */
   readonly settle?: (transaction: Transaction) => Promise<void>;
+  /**
+   * Statements that travel in one flight with the outcome and the commit, instead of a flight of their own. Their results are not looked
+   * at. Asked for once more when the commit is tried again.
+   */
+  readonly last?: (db: Database) => readonly Compilable[];
 }
 
 export interface JsonResult<Name extends OperationName = OperationName> extends Settling {

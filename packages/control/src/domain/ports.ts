@@ -29,6 +29,8 @@ export interface Budget {
 }
 
 export interface Reservation {
+  /** Gives back what was reserved for an operation that was not admitted. */
+  release(): Promise<void>;
   settle(transaction: Transaction, outcome: "succeeded" | "failed"): Promise<void>;
 }
 

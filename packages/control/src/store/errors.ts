@@ -19,6 +19,10 @@ export const asStoreError = (error: unknown): unknown => {
 export const isUniqueViolation = (error: unknown, constraint: string): boolean =>
   error instanceof pg.DatabaseError && error.code === "23505" && error.constraint === constraint;
 
+/** True when `finish_operation` found the outcome recorded already. */
+export const isSettledAlready = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.code === "HF001";
+
 const isSystemError = (error: Error): boolean =>
   "code" in error && typeof error.code === "string" && /^(E[A-Z]+)$/.test(error.code) && "syscall" in error;
 

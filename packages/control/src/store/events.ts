@@ -1,5 +1,5 @@
 import { type Selectable, sql } from "kysely";
-import type { EventLog } from "../domain/events.ts";
+import type { EventLog, NewEvent } from "../domain/events.ts";
 import type { Tables } from "./tables/index.ts";
 import type { Database, Store } from "./transaction.ts";
 
@@ -12,21 +12,24 @@ export const createEventLog = (now: () => number): EventLog => ({
   append: async (transaction, ...events) => {
     const insert = transaction
       .insertInto("events")
-      .values(
-        events.map((event) => ({
-          account_id: event.accountId,
-          kind: event.kind,
-          target: event.target,
-          computer_id: event.computerId,
-          visible_to: event.visibleTo,
-          at_ms: now(),
-          data: event.data,
-        })),
-      )
+      .values(events.map((event) => eventValues(event, now())))
       .execute();
     await Promise.all([insert, sql`select pg_notify(${eventsChannel}, '')`.execute(transaction)]);
   },
 });
+
+/** An event as its row holds it, before it has a number. */
+export const eventValues = (event: NewEvent, atMs: number) => ({
+  account_id: event.accountId,
+  kind: event.kind,
+  target: event.target,
+  computer_id: event.computerId,
+  visible_to: event.visibleTo,
+  at_ms: atMs,
+  data: event.data,
+});
+
+export type EventValues = ReturnType<typeof eventValues>;
 
 /** Any number of ours: only one control numbers at a time. */
 const lockKey = 724_041_932;

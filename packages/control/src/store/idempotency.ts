@@ -66,12 +66,8 @@ export interface KeptAnswer {
   readonly error: { readonly code: ErrorCode; readonly message: string; readonly details: unknown } | null;
 }
 
-export const keepAnswer = async (
-  db: Database | Transaction,
-  operationId: string,
-  answer: KeptAnswer,
-): Promise<void> => {
-  await db
+export const keepAnswer = (db: Database | Transaction, operationId: string, answer: KeptAnswer) =>
+  db
     .updateTable("idempotency_keys")
     .set({
       state: answer.state,
@@ -79,14 +75,11 @@ export const keepAnswer = async (
       error: answer.error,
       ...(answer.target === undefined ? {} : { target: answer.target }),
     })
-    .where("operation_id", "=", operationId)
-    .execute();
-};
+    .where("operation_id", "=", operationId);
 
 /** Frees the key: the operation did nothing and may be asked again. */
-export const releaseKey = async (db: Database | Transaction, operationId: string): Promise<void> => {
-  await db.deleteFrom("idempotency_keys").where("operation_id", "=", operationId).execute();
-};
+export const releaseKey = (db: Database | Transaction, operationId: string) =>
+  db.deleteFrom("idempotency_keys").where("operation_id", "=", operationId);
 
 export const deleteExpiredKeys = async (db: Database, nowMs: number): Promise<void> => {
   await db.deleteFrom("idempotency_keys").where("expires_at_ms", "<=", nowMs).execute();

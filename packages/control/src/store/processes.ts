@@ -1,6 +1,7 @@
 import { type Selectable, sql } from "kysely";
 import type { Computer } from "../domain/computer.ts";
 import type { Principal } from "../domain/principal.ts";
+import { type EventValues, eventsChannel } from "./events.ts";
 import { type ComputerRow, toComputer, visibleTo } from "./computers.ts";
 import type { StoredExit } from "./tables/computers.ts";
 import type { Tables } from "./tables/index.ts";
@@ -108,31 +109,61 @@ export interface ProcessSeen {
   readonly droppedBytes: number;
 }
 
-/** Writes what was seen of a process that had not ended as far as we knew. False when it had: an end is written once. */
-export const observeProcess = async (
+/**
+ * Writes what was seen of a process, with the events that tell of it, unless its end is written already: an end is written and told once,
+ * whoever saw it first. One statement: this is the path of exec.
+ */
+export const observeProcess = (
   db: Database | Transaction,
   id: string,
   seen: ProcessSeen,
-): Promise<boolean> => {
-  const result = await db
-    .updateTable("processes")
-    .set({
-      state: seen.state,
-      exit: seen.exit,
-      timed_out: seen.timedOut,
-      out_of_memory: seen.outOfMemory,
-      background: seen.background,
-      stdin_open: seen.stdinOpen,
-      ended_at_ms: seen.endedAtMs,
-      output_bytes: seen.outputBytes,
-      dropped_bytes: seen.droppedBytes,
-      ...(seen.cellId === null ? {} : { cell_id: seen.cellId }),
-    })
-    .where("id", "=", id)
-    .where("state", "<>", "ended")
-    .executeTakeFirst();
-  return result.numUpdatedRows === 1n;
-};
+  told: readonly EventValues[],
+) =>
+  db
+    .with("observed", (query) =>
+      query
+        .updateTable("processes")
+        .set({
+          state: seen.state,
+          exit: seen.exit,
+          timed_out: seen.timedOut,
+          out_of_memory: seen.outOfMemory,
+          background: seen.background,
+          stdin_open: seen.stdinOpen,
+          ended_at_ms: seen.endedAtMs,
+          output_bytes: seen.outputBytes,
+          dropped_bytes: seen.droppedBytes,
+          ...(seen.cellId === null ? {} : { cell_id: seen.cellId }),
+        })
+        .where("id", "=", id)
+        .where("state", "<>", "ended")
+        .returning("id"),
+    )
+    .with("told", (query) =>
+      query
+        .insertInto("events")
+        .columns(["account_id", "kind", "target", "computer_id", "visible_to", "at_ms", "data"])
+        .expression((select) =>
+          select
+            .selectFrom([
+              "observed",
+              sql<EventValues>`jsonb_to_recordset(${JSON.stringify(told)}::jsonb)`.as<"event">(
+                sql`event(account_id text, kind text, target text, computer_id text, visible_to text, at_ms bigint, data jsonb)`,
+              ),
+            ])
+            .select([
+              "event.account_id",
+              "event.kind",
+              "event.target",
+              "event.computer_id",
+              "event.visible_to",
+              "event.at_ms",
+              "event.data",
+            ]),
+        ),
+    )
+    .selectFrom("observed")
+    .select(sql`pg_notify(${eventsChannel}, '')`.as("notified"));
 
 /** Those that have not ended become `lost`; answers them. `except`: known to be on their way into the next cell. */
 export const loseProcesses = (

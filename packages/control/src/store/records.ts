@@ -51,6 +51,14 @@ export const insertRunning = (db: Database, record: NewRecord): Compilable =>
     duration_ms: null,
   });
 
+/** As `finishRecord`, but as a statement that fails when the outcome is recorded already (`isSettledAlready`), and the transaction with it. */
+export const finishOrFail = (db: Database, ending: Ending): Compilable => {
+  const statement = sql`
+    select finish_operation(${ending.operationId}, ${ending.outcome}, ${ending.error}, ${ending.target ?? null},
+      ${ending.target !== undefined}, ${ending.durationMs}::integer)`;
+  return { compile: () => statement.compile(db) };
+};
+
 /** False when the outcome is recorded already: the caller's transaction must not apply the change a second time. */
 export const finishRecord = async (db: Database | Transaction, ending: Ending): Promise<boolean> => {
   const result = await db

@@ -3,6 +3,7 @@ import type { Clock, CrashPoint, Logger } from "@holdfast/kit";
 import { AgentFault, type Agents } from "../../domain/agents.ts";
 import type { Computer } from "../../domain/computer.ts";
 import type { EventLog, NewEvent } from "../../domain/events.ts";
+import { eventValues } from "../../store/events.ts";
 import {
   listUnended,
   loseProcesses,
@@ -10,7 +11,7 @@ import {
   type ProcessRow,
   type ProcessSeen,
 } from "../../store/processes.ts";
-import type { Store, Transaction } from "../../store/transaction.ts";
+import type { Database, Store, Transaction } from "../../store/transaction.ts";
 import { exitCode, seenOf, withSeen } from "./view.ts";
 
 /** Long waits held open for ends: for each computer, and over all. What is beyond is found by looking from time to time. */
@@ -48,24 +49,16 @@ export class ProcessKeeper {
     return () => this.#starting.delete(id);
   }
 
-  /** In the transaction that answers for it, or one of its own. Returns the row as it is then. */
-  async write(
-    transaction: Transaction,
-    computer: Computer,
-    row: ProcessRow,
-    seen: ProcessSeen,
-  ): Promise<ProcessRow> {
+  /** The statement that writes down what was seen and tells of it: goes with the commit that answers for it, or stands alone. */
+  written(db: Database, computer: Computer, row: ProcessRow, seen: ProcessSeen) {
     const now = withSeen(row, seen);
     const kinds = [
       ...(row.state === "starting" ? (["started"] as const) : []),
       ...(now.state === "ended" && row.state !== "ended" ? (["ended"] as const) : []),
     ];
-    await Promise.all([
-      observeProcess(transaction, row.id, seen),
-      kinds.length > 0 &&
-        this.#parts.events.append(transaction, ...kinds.map((kind) => processEvent(computer, now, kind))),
-    ]);
-    return now;
+    const atMs = this.#parts.clock.now();
+    const told = kinds.map((kind) => eventValues(processEvent(computer, now, kind), atMs));
+    return observeProcess(db, row.id, seen, told);
   }
 
   /** Writes what the agent just said of a process, if it is news. */
@@ -75,9 +68,9 @@ export class ProcessKeeper {
     const now = withSeen(row, seen);
     if (row.state === "ended" || (row.state === seen.state && seen.state === "running")) return now;
     crashPoint("process-before-observed");
-    const written = await store.transaction((transaction) => this.write(transaction, computer, row, seen));
+    await this.written(store.db, computer, row, seen).execute();
     crashPoint("process-observed");
-    return written;
+    return now;
   }
 
   /** Compares all that had not ended with the agent's list. `lost` is what the agent knows nothing of. */
@@ -146,20 +139,18 @@ export class ProcessKeeper {
   async #lose(computer: Computer, rows: readonly ProcessRow[]): Promise<void> {
     const { store, clock } = this.#parts;
     for (const row of rows)
-      await store.transaction((transaction) =>
-        this.write(transaction, computer, row, {
-          cellId: null,
-          state: "ended",
-          exit: { kind: "lost" },
-          timedOut: false,
-          outOfMemory: false,
-          background: false,
-          stdinOpen: false,
-          endedAtMs: clock.now(),
-          outputBytes: row.output_bytes,
-          droppedBytes: row.dropped_bytes,
-        }),
-      );
+      await this.written(store.db, computer, row, {
+        cellId: null,
+        state: "ended",
+        exit: { kind: "lost" },
+        timedOut: false,
+        outOfMemory: false,
+        background: false,
+        stdinOpen: false,
+        endedAtMs: clock.now(),
+        outputBytes: row.output_bytes,
+        droppedBytes: row.dropped_bytes,
+      }).execute();
   }
 }
 

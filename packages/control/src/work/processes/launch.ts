@@ -4,7 +4,8 @@ import { type Agent, AgentFault, AgentUnreachable } from "../../domain/agents.ts
 import type { Computer } from "../../domain/computer.ts";
 import type { OperationContext } from "../../domain/handler.ts";
 import { admitProcess, deleteProcess, type ProcessRow, type ProcessSeen } from "../../store/processes.ts";
-import type { Store, Transaction } from "../../store/transaction.ts";
+import type { Compilable } from "kysely";
+import type { Database, Store, Transaction } from "../../store/transaction.ts";
 import { type CellParts, withAgent } from "../cell.ts";
 import { collectOutput, outputFields, outputPage } from "../output.ts";
 import type { ProcessKeeper } from "./keeper.ts";
@@ -28,7 +29,7 @@ export interface AdmittedProcess {
 /** What a started process answers, and what is written down with it. */
 export interface Launched<Output> {
   readonly output: Output;
-  readonly settle: (transaction: Transaction) => Promise<void>;
+  readonly last: (db: Database) => readonly Compilable[];
 }
 
 type ExecOutput = OperationOutput<"process.exec">;
@@ -197,7 +198,7 @@ export class Launcher {
           truncated: download.head.dropped_bytes + collected.dropped,
         }),
       },
-      settle: this.#settle(computer, row, seen),
+      last: this.#last(computer, row, seen),
     };
   }
 
@@ -225,7 +226,7 @@ export class Launcher {
             const seen = seenOf(state, awake.cellId, clock.now());
             return {
               output: processView(withSeen(row, seen)),
-              settle: this.#settle(awake, row, seen),
+              last: this.#last(awake, row, seen),
             };
           },
           { repeatable: true },
@@ -234,11 +235,12 @@ export class Launcher {
     );
   }
 
-  #settle(computer: Computer, row: ProcessRow, seen: ProcessSeen): Launched<never>["settle"] {
+  #last(computer: Computer, row: ProcessRow, seen: ProcessSeen): Launched<never>["last"] {
     const { keeper } = this.#parts;
-    return async (transaction) => {
-      const now = await keeper.write(transaction, computer, row, seen);
+    return (db) => {
+      const now = withSeen(row, seen);
       if (now.state === "running") keeper.watch(computer, now);
+      return [keeper.written(db, computer, row, seen)];
     };
   }
 
@@ -260,7 +262,7 @@ export class Launcher {
         asked = true;
       });
     } catch (error) {
-      if (asked && mayRun(error)) return { output: handOver(), settle: () => Promise.resolve() };
+      if (asked && mayRun(error)) return { output: handOver(), last: () => [] };
       crashPoint("process-before-deleted");
       await deleteProcess(store.db, row.id);
       throw error;
