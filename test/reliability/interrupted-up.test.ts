@@ -1,105 +1,17 @@
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
-import { readdir, readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
-import { after, test } from "node:test";
-import { promisify } from "node:util";
-import { hostDirectory } from "@holdfast/launcher";
-import { root } from "../../tools/node24.mjs";
+import { test } from "node:test";
+import { cleanUpAfterwards, holdfast, killedAfter, testDownAfterKill } from "../support/interrupted-up.ts";
 
-const run = promisify(execFile);
-const name = `half-${process.pid.toString(36)}`;
-const data = `/var/lib/holdfast-${name}`;
-const argv = (verb: string, ...rest: readonly string[]): string[] => [
-  join(root, "bin/holdfast.mjs"),
-  verb,
-  ...["--instance", name, "--data", data],
-  ...rest,
-];
-const environment = {
-  PATH: process.env["PATH"],
-  HOME: "/nonexistent",
-  XDG_CONFIG_HOME: "/run/holdfast-test-home",
-};
+cleanUpAfterwards();
 
-after(() => run(process.execPath, argv("down", "--delete-data", name), { env: environment }));
-
-/** Kills a set-up `delayMs` after it has said that `step` is done; whether it came that far. */
-const killedAfter = async (step: string, delayMs: number): Promise<boolean> => {
-  const up = spawn(process.execPath, argv("up", "--bare", "--pool-size", "2G"), {
-    env: environment,
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  const ended = once(up, "exit");
-  let seen = "";
-  let reached = false;
-  up.stderr.setEncoding("utf8").on("data", (chunk: string) => {
-    seen += chunk;
-    if (reached || !new RegExp(`^  \\w+ +${step}\\b`, "m").test(seen)) return;
-    reached = true;
-    setTimeout(() => up.kill("SIGKILL"), delayMs);
-  });
-  await ended;
-  return reached;
-};
-
-/** Whatever carries the instance's name, or the short id it had, on this host. */
-const traces = async (shortId: string | undefined): Promise<string[]> => {
-  const [mounts, loops, processes, namespaces] = await Promise.all([
-    readFile("/proc/self/mountinfo", "utf8"),
-    run("losetup", ["--list", "--noheadings", "--output", "NAME,BACK-FILE"]),
-    run("ps", ["-eo", "pid,args"]),
-    run("ip", ["netns", "list"]),
-  ]);
-  const named = (text: string): string[] => text.split("\n").filter((line) => line.includes(name));
-  const cgroups = ["", "unified/", "memory/", "pids/", "cpu/"].map((at) => `/sys/fs/cgroup/${at}holdfast-`);
-  const found = [
-    ...named(mounts),
-    ...named(loops.stdout),
-    ...named(processes.stdout),
-    ...named(await readFile(join(hostDirectory, "instances.json"), "utf8")),
-  ];
-  for (const path of [data, `/run/holdfast/${name}`, ...(shortId ? cgroups.map((at) => at + shortId) : [])])
-    if (await stat(path).catch(() => undefined)) found.push(path);
-  if (shortId && namespaces.stdout.includes(`hf${shortId}-`)) found.push(`namespace of ${shortId}`);
-  return found;
-};
-
-const shortIdOf = async (): Promise<string | undefined> => {
-  const registry = JSON.parse(await readFile(join(hostDirectory, "instances.json"), "utf8")) as {
-    readonly instances: Readonly<Record<string, { readonly short_id: string } | undefined>>;
-  };
-  return registry.instances[name]?.short_id;
-};
-
-const steps = [
-  "agent",
-  "instance",
-  "directories",
-  "program tree",
-  "pool",
-  "base image",
-  "database",
-  "launcher",
-  "postgres",
-  "supervisor",
-  "control",
-];
-
-for (const step of steps)
-  for (const delayMs of [0, 150])
-    test(`\`down --delete-data\` removes an instance whose set-up was killed ${delayMs} ms after "${step}"`, async () => {
-      assert.ok(await killedAfter(step, delayMs), `set-up came to ${step}`);
-      const shortId = await shortIdOf();
-      await run(process.execPath, argv("down", "--delete-data", name), { env: environment });
-      assert.deepEqual(await traces(shortId), []);
-    });
+// Every step with several delays: interrupted-up.long.ts.
+for (const step of ["agent", "instance", "directories", "program tree", "pool"]) testDownAfterKill(step, 0);
+testDownAfterKill("program tree", 150);
+testDownAfterKill("pool", 150);
 
 test("a set-up that was killed half-way is completed by the next one", async () => {
   for (const step of ["program tree", "pool", "base image"]) assert.ok(await killedAfter(step, 20));
-  await run(process.execPath, argv("up", "--bare"), { env: environment });
-  const { stdout } = await run(process.execPath, argv("status", "--json"), { env: environment });
-  assert.equal((JSON.parse(stdout) as { readonly ready: boolean }).ready, true);
-  assert.ok((await readdir(data)).includes("pool.img"));
+  await holdfast("up", "--bare");
+  const { ready } = JSON.parse(await holdfast("status", "--json")) as { readonly ready: boolean };
+  assert.ok(ready);
 });

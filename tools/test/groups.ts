@@ -15,8 +15,8 @@ export const groups: readonly Group[] = [
   { name: "ecosystem", files: ["test/ecosystem/**/*.test.ts"], atLeast: 8, concurrency: 1 },
   { name: "functional", files: ["test/functional/**/*.test.ts"], atLeast: 13, concurrency: 1 },
   { name: "security", files: ["test/security/**/*.test.ts"], atLeast: 13, concurrency: 1 },
-  { name: "reliability", files: ["test/reliability/**/*.test.ts"], atLeast: 5, concurrency: 1 },
-  { name: "long", files: ["test/**/*.long.ts"], atLeast: 1, concurrency: 1, long: true },
+  { name: "reliability", files: ["test/reliability/**/*.test.ts"], atLeast: 6, concurrency: 1 },
+  { name: "long", files: ["test/**/*.long.ts"], atLeast: 2, concurrency: 1, long: true },
 ];
 
 /** One run of everything ends within this, or fails. */

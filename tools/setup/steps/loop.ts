@@ -10,11 +10,16 @@ export const attachLoop = async (file: string): Promise<string> => {
   return (await command(["losetup", "--find", "--show", file])).trim();
 };
 
-/** Undoes a mount and its loop device; the file with everything in it stays. Whether it was mounted. */
-export const releaseMount = async (path: string): Promise<boolean> => {
+/**
+ * Undoes the mount at `path` and lets go of the loop devices of `file`, also of one that was attached and never mounted; the file with
+ * everything in it stays. Whether there was anything to undo.
+ */
+export const releaseMount = async (path: string, file: string): Promise<boolean> => {
   const mount = await findMount(path);
-  if (!mount) return false;
-  await command(["umount", path]);
-  if (mount.source.startsWith("/dev/loop")) await tryCommand(["losetup", "--detach", mount.source]);
-  return true;
+  if (mount) await command(["umount", path]);
+  const listed = await tryCommand(["losetup", "--associated", file, "--output", "NAME", "--noheadings"]);
+  const devices = listed.stdout.split("\n").map((line) => line.trim());
+  for (const device of devices.filter((name) => name !== ""))
+    await tryCommand(["losetup", "--detach", device]);
+  return mount !== undefined || devices.some((name) => name !== "");
 };

@@ -1,10 +1,13 @@
-import { rm } from "node:fs/promises";
+import { readdir, rm, rmdir } from "node:fs/promises";
+import { join } from "node:path";
 import process from "node:process";
 import {
+  command,
   findMount,
   placesOf,
   planLauncher,
   planPrograms,
+  readMounts,
   readRecord,
   recordPath,
   runningProgram,
@@ -21,6 +24,7 @@ import { findInstance } from "../find-instance.ts";
 import { createProgress, type Progress } from "../progress.ts";
 import { removeFromProfile } from "../profile.ts";
 import { askWhenAnswering } from "../ready.ts";
+import { removeCells } from "../steps/cells.ts";
 import { hostRegistry } from "../steps/instance.ts";
 import { releaseMount } from "../steps/loop.ts";
 import { lockPath } from "./up.ts";
@@ -37,8 +41,7 @@ export const down = async (options: HostArguments): Promise<number> => {
   }
   const settings = await findInstance(options);
   if (!settings) {
-    // Set-up that failed early leaves an entry in the registry and no settings.
-    if (options.deleteData !== undefined) await hostRegistry().release(options.instance);
+    if (options.deleteData !== undefined) await forget(options.instance);
     return 0;
   }
   const progress = createProgress(process.stderr, () => systemClock.monotonic());
@@ -47,7 +50,7 @@ export const down = async (options: HostArguments): Promise<number> => {
     if (!options.keepCells) await progress.step("mounts", () => release(settings));
     if (options.deleteData !== undefined && !options.keepCells) {
       await progress.step("data", async () => {
-        await rm(settings.data, { recursive: true, force: true });
+        await deleteData(settings);
         await hostRegistry().release(settings.instance);
         await removeFromProfile(settings.instance);
         return { outcome: "done", detail: `${settings.data} is deleted`, value: undefined };
@@ -73,22 +76,36 @@ const stopAll = async (settings: InstanceSettings, keepCells: boolean, progress:
   }
 };
 
-/** Only a running supervisor can take cells down, so one that is dead is started once more. */
+/**
+ * Asks the supervisor to take every cell down; one that is dead is started once more for it. Where there is none to ask, because set-up
+ * never came that far, or it cannot start, the cells are ended by their names.
+ */
 const clear = async (plan: ProgramPlan, settings: InstanceSettings): Promise<string> => {
   const places = placesOf(settings.instance, settings.data);
   const running = runningProgram(await readRecord(recordPath(places, plan.name)));
-  if (!running) {
-    if (!(await findMount(places.pool)) || !(await findMount(places.tree))) return "";
-    await startKeeper(plan, { agent: settings.agent, log: places.log, records: places.records });
+  const mayStart =
+    settings.image !== null && (await findMount(places.pool)) && (await findMount(places.tree));
+  try {
+    if (!running && mayStart)
+      await startKeeper(plan, { agent: settings.agent, log: places.log, records: places.records });
+    if (running || mayStart) {
+      await askWhenAnswering(async () => plan.beforeStop?.(), systemClock);
+      return ", computers taken down";
+    }
+  } catch (error) {
+    process.stderr.write(
+      `The supervisor could not be asked: ${error instanceof Error ? error.message : ""}\n`,
+    );
   }
-  await askWhenAnswering(async () => plan.beforeStop?.(), systemClock);
-  return ", computers taken down";
+  // It would make again what is taken away here.
+  await stopProgram(plan, places, systemClock);
+  return (await removeCells(settings.short_id, systemClock)) ? ", computers ended" : "";
 };
 
 const release = async (settings: InstanceSettings) => {
   const places = placesOf(settings.instance, settings.data);
-  const pool = await releaseMount(places.pool);
-  const database = await releaseMount(places.postgres);
+  const pool = await releaseMount(places.pool, places.poolFile);
+  const database = await releaseMount(places.postgres, places.databaseFile);
   const tree = (await findMount(places.tree)) !== undefined;
   if (tree) await tryCommand(["umount", "--lazy", places.tree]);
   // Never through a mount: what is still mounted below must not be deleted.
@@ -99,4 +116,36 @@ const release = async (settings: InstanceSettings) => {
     detail: "pool, database and program tree",
     value: undefined,
   };
+};
+
+/** Refuses while anything is mounted below: it would be deleted through the mount. */
+const deleteData = async (settings: InstanceSettings): Promise<void> => {
+  const mounted = (await readMounts()).find(({ target }) => target.startsWith(`${settings.data}/`));
+  if (mounted) throw new Error(`${mounted.target} is still mounted. Unmount it and run this again.`);
+  await deleteSubvolumes(placesOf(settings.instance, settings.data).pool);
+  await rm(settings.data, { recursive: true, force: true });
+};
+
+/** Where the data directory is btrfs itself, the pool is a subvolume with others in it, some of them read-only. */
+const deleteSubvolumes = async (pool: string): Promise<void> => {
+  const isSubvolume = async (path: string): Promise<boolean> =>
+    (await tryCommand(["btrfs", "subvolume", "show", path])).status === 0;
+  if (!(await isSubvolume(pool))) return;
+  for (const directory of ["images", "supervisor/computers", "supervisor/trials"])
+    for (const name of await readdir(join(pool, directory)).catch(() => []))
+      if (await isSubvolume(join(pool, directory, name)))
+        await command(["btrfs", "subvolume", "delete", join(pool, directory, name)]);
+  await command(["btrfs", "subvolume", "delete", pool]);
+};
+
+/** Set-up that was cut off before it wrote the settings leaves an entry in the registry and at most an empty data directory. */
+const forget = async (instance: string): Promise<void> => {
+  const entry = await hostRegistry().find(instance);
+  if (!entry) return;
+  for (const name of await readdir(entry.data).catch(() => []))
+    if (/^\.instance\.json\.\d+\.new$/.test(name)) await rm(join(entry.data, name));
+  // Anything else in it was not made by set-up, and stays.
+  await rmdir(entry.data).catch(() => undefined);
+  await hostRegistry().release(instance);
+  process.stderr.write(`Its set-up had only begun; what there was of it is taken away.\n`);
 };
