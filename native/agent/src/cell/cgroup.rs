@@ -5,11 +5,12 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
+use std::time::Duration;
 
 const INHERITED: RawFd = 5;
 const DIRECTORY: libc::c_int = libc::O_RDONLY | libc::O_DIRECTORY;
 
-/// The cell's delegated cgroup; each process gets a child `p/<id>` of it.
+/// The cell's delegated cgroup; each process gets a child `p/<number>` of it.
 #[derive(Clone)]
 pub struct Groups {
     tree: Option<Rc<Tree>>,
@@ -18,6 +19,7 @@ pub struct Groups {
 struct Tree {
     root: OwnedFd,
     children: OwnedFd,
+    made: Cell<u64>,
 }
 
 impl Groups {
@@ -38,15 +40,16 @@ impl Groups {
             _ => {}
         }
         let children = sys::open_child(root.as_raw_fd(), c"p", DIRECTORY, 0)?;
-        Ok(Groups { tree: Some(Rc::new(Tree { root, children })) })
+        Ok(Groups { tree: Some(Rc::new(Tree { root, children, made: Cell::new(0) })) })
     }
 
-    /// A fresh, empty group. One left over under this name is emptied first.
-    pub fn create(&self, id: &str) -> io::Result<Group> {
+    /// A fresh, empty group under a number of its own. What an earlier start left under that number is emptied first.
+    pub fn create(&self) -> io::Result<Group> {
         let Some(tree) = &self.tree else {
             return Ok(Group { kind: GroupKind::Session { leader: Cell::new(0) } });
         };
-        let name = sys::text(id)?;
+        tree.made.set(tree.made.get() + 1);
+        let name = sys::text(&tree.made.get().to_string())?;
         let parent = tree.children.as_raw_fd();
         if let Err(error) = sys::mkdir_at(parent, &name, 0o755) {
             if error.kind() != io::ErrorKind::AlreadyExists {
@@ -136,6 +139,17 @@ impl Group {
                 .map(|text| text.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 0).collect())
                 .unwrap_or_default(),
             GroupKind::Session { leader } => session_members(leader.get()),
+        }
+    }
+
+    /// Removes it once it is empty, at most half a second from now. The kernel counts a process as a member until its exit is complete,
+    /// which may be a moment after it was reaped.
+    pub async fn clear(&self) {
+        for _ in 0..50 {
+            if self.remove() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 

@@ -18,6 +18,8 @@ pub const TIMEOUT_MS: u64 = 30 * 24 * 3_600_000;
 
 /// Processes (not services) that run at one time.
 pub const RUNNING_PROCESSES: usize = 256;
+/// Children forked ahead of need. An assistant mostly runs one command after the other; each more costs every idle cell memory.
+pub const SPARE_CHILDREN: usize = 1;
 /// Records of processes kept, running ones included.
 pub const KEPT_PROCESSES: usize = 1000;
 pub const SERVICES: usize = 64;

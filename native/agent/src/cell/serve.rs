@@ -4,6 +4,7 @@ use super::fault::{Code, Fault, Stop};
 use super::frames::Kind;
 use super::methods;
 use super::options::Options;
+use super::process::spare;
 use super::{ingress, limits, rest};
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -33,6 +34,7 @@ pub fn start(agent: &Rc<Agent>, options: &Options) -> io::Result<()> {
     let ingress = listener(options.ingress.as_ref(), INGRESS)?;
     tokio::task::spawn_local(accept(agent.clone(), control, limits::CONTROL_CONNECTIONS, false));
     tokio::task::spawn_local(rest_when_idle(agent.clone()));
+    tokio::task::spawn_local(spare::keep(agent.clone()));
     tokio::task::spawn_local(accept(agent.clone(), ingress, limits::INGRESS_CONNECTIONS, true));
     Ok(())
 }
@@ -70,6 +72,7 @@ async fn accept(agent: Rc<Agent>, listener: UnixListener, most: usize, is_ingres
         let agent = agent.clone();
         tokio::task::spawn_local(async move {
             serve(&agent, stream, is_ingress).await;
+            agent.spawner.spares.refill();
             drop(place);
         });
     }

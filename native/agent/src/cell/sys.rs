@@ -152,6 +152,95 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
+/// Two connected sockets, both close-on-exec and blocking. Each message arrives as one.
+pub fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: two descriptors are filled in and are ours alone.
+    unsafe {
+        let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+        check(libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()))?;
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+/// Sends descriptors as one message of one byte, without waiting. At most `HANDED_MOST`.
+pub fn send_descriptors(socket: RawFd, descriptors: &[RawFd]) -> io::Result<()> {
+    let mut message = Message::new();
+    // SAFETY: the control buffer has room for as many; the header's pointers are into `message`, which is not moved meanwhile.
+    unsafe {
+        let mut header = message.header();
+        let length = size_of_val(descriptors) as u32;
+        header.msg_controllen = libc::CMSG_SPACE(length) as usize;
+        let control = libc::CMSG_FIRSTHDR(&header);
+        if descriptors.len() > HANDED_MOST || control.is_null() {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        (*control).cmsg_level = libc::SOL_SOCKET;
+        (*control).cmsg_type = libc::SCM_RIGHTS;
+        (*control).cmsg_len = libc::CMSG_LEN(length) as usize;
+        let data = libc::CMSG_DATA(control).cast::<RawFd>();
+        data.copy_from_nonoverlapping(descriptors.as_ptr(), descriptors.len());
+        let sent = libc::sendmsg(socket, &header, libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT);
+        check(sent as libc::c_int).map(drop)
+    }
+}
+
+/// Waits for a message of `send_descriptors` with just as many. Async-signal-safe, for a child of `fork`.
+pub fn receive_descriptors(socket: RawFd, descriptors: &mut [RawFd]) -> bool {
+    let mut message = Message::new();
+    // SAFETY: as `send_descriptors`; what the kernel wrote is looked at before it is read.
+    unsafe {
+        let mut header = message.header();
+        let length = size_of_val(descriptors) as u32;
+        loop {
+            let got = libc::recvmsg(socket, &mut header, libc::MSG_CMSG_CLOEXEC);
+            if got < 0 && *libc::__errno_location() == libc::EINTR {
+                continue;
+            }
+            let control = libc::CMSG_FIRSTHDR(&header);
+            if got != 1
+                || header.msg_flags & libc::MSG_CTRUNC != 0
+                || control.is_null()
+                || (*control).cmsg_type != libc::SCM_RIGHTS
+                || (*control).cmsg_len != libc::CMSG_LEN(length) as usize
+            {
+                return false;
+            }
+            let data = libc::CMSG_DATA(control).cast::<RawFd>();
+            data.copy_to_nonoverlapping(descriptors.as_mut_ptr(), descriptors.len());
+            return true;
+        }
+    }
+}
+
+pub const HANDED_MOST: usize = 8;
+
+/// One byte and room for descriptors.
+struct Message {
+    byte: u8,
+    part: libc::iovec,
+    /// As aligned as the kernel's header of it.
+    control: [u64; 8],
+}
+
+impl Message {
+    fn new() -> Message {
+        let part = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 1 };
+        Message { byte: 0, part, control: [0; 8] }
+    }
+
+    fn header(&mut self) -> libc::msghdr {
+        self.part.iov_base = (&raw mut self.byte).cast();
+        // SAFETY: all fields may be zero.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_iov = &raw mut self.part;
+        header.msg_iovlen = 1;
+        header.msg_control = self.control.as_mut_ptr().cast();
+        header.msg_controllen = size_of_val(&self.control);
+        header
+    }
+}
+
 pub fn set_nonblocking(fd: BorrowedFd) -> io::Result<()> {
     // SAFETY: plain calls on an open descriptor.
     unsafe {

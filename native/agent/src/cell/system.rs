@@ -19,16 +19,18 @@ pub async fn info(agent: &Rc<Agent>, _: Value) -> Result<Value, Fault> {
 }
 
 pub async fn usage(agent: &Rc<Agent>, _: Value) -> Result<Value, Fault> {
+    // Those that wait to become a process are none yet.
+    let spares = agent.spawner.spares.len();
     agent
         .pool
-        .run(|| {
+        .run(move || {
             let fail = |error: std::io::Error| Fault::io("measure the disk", &error);
             let disk = open(work_directory()).and_then(|dir| sys::statvfs(dir.as_raw_fd())).map_err(fail)?;
             let processes = std::fs::read_dir("/proc").map_err(fail)?.flatten().filter(is_process).count();
             let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
             let load: f64 = load.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0.0);
             Ok(json!({
-                "processes": processes,
+                "processes": processes.saturating_sub(spares),
                 "disk": {
                     "total_bytes": disk.f_blocks * disk.f_frsize,
                     "free_bytes": disk.f_bavail * disk.f_frsize,

@@ -55,6 +55,31 @@ impl Agent {
         self.child.id()
     }
 
+    /// Children that were forked ahead of need and sit in a group of their own already.
+    pub fn spares(&self) -> Vec<u32> {
+        let path = format!("/proc/{0}/task/{0}/children", self.pid());
+        let children = std::fs::read_to_string(path).unwrap();
+        let read = |pid: u32, name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        children
+            .split_ascii_whitespace()
+            .map(|word| word.parse().unwrap())
+            .filter(|pid| read(*pid, "cmdline").contains("holdfast-agent"))
+            .filter(|pid| self.cgroup.is_none() || read(*pid, "cgroup").contains("/p/"))
+            .collect()
+    }
+
+    /// Waits until there is a spare child and returns it.
+    pub fn spare(&self) -> u32 {
+        let end = Instant::now() + Duration::from_secs(5);
+        loop {
+            if let Some(pid) = self.spares().first() {
+                return *pid;
+            }
+            assert!(Instant::now() < end, "no spare child");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     pub fn alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

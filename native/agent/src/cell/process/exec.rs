@@ -2,23 +2,23 @@
 
 use std::os::fd::RawFd;
 
-/// Everything the child needs, made before the fork.
+/// Everything the child needs to become the program. Plain values and pointers, so that it may lie in memory that two processes share.
+#[derive(Clone, Copy)]
 pub struct Plan {
-    /// `cgroup.procs` of its group, or -1.
-    pub entrance: RawFd,
     /// All above 2.
     pub stdio: [RawFd; 3],
     pub terminal: bool,
     pub cwd: RawFd,
+    /// Takes the report of a failure; closed by a successful exec.
     pub error: RawFd,
     /// Absent where this process may not change users (tests).
     pub user: Option<(u32, u32)>,
     pub descriptors: u64,
     pub oom_score: [u8; 8],
     /// NULL-terminated arrays of pointers to strings that outlive the fork.
-    pub programs: Vec<*const libc::c_char>,
-    pub argv: Vec<*const libc::c_char>,
-    pub env: Vec<*const libc::c_char>,
+    pub programs: *const *const libc::c_char,
+    pub argv: *const *const libc::c_char,
+    pub env: *const *const libc::c_char,
 }
 
 /// Where it failed, for the parent.
@@ -29,14 +29,31 @@ pub enum Step {
     Exec = 3,
 }
 
+/// Enters the group of `entrance`, then becomes the program.
+///
 /// # Safety
 /// Only in a fresh child of `fork`.
-pub unsafe fn run(plan: &Plan) -> ! {
-    // SAFETY: only async-signal-safe calls on values made before the fork.
+pub unsafe fn enter_and_run(entrance: RawFd, plan: &Plan) -> ! {
+    // SAFETY: as `run`.
     unsafe {
-        if plan.entrance >= 0 && libc::write(plan.entrance, c"0".as_ptr().cast(), 1) != 1 {
+        if !enter(entrance) {
             fail(plan, Step::Setup);
         }
+        run(plan)
+    }
+}
+
+/// Moves this process into a group by its `cgroup.procs`; -1 is no group. The kernel may take 20 ms over it.
+pub fn enter(entrance: RawFd) -> bool {
+    // SAFETY: a plain call with one byte.
+    entrance < 0 || unsafe { libc::write(entrance, c"0".as_ptr().cast(), 1) } == 1
+}
+
+/// # Safety
+/// Only in a child of `fork` that runs nothing else.
+pub unsafe fn run(plan: &Plan) -> ! {
+    // SAFETY: only async-signal-safe calls on values made before.
+    unsafe {
         libc::setsid();
         // By the bare system call: the C library keeps 32 and 33 to itself, and an ignored one would be inherited.
         let default = [0u64; 4];
@@ -69,13 +86,15 @@ pub unsafe fn run(plan: &Plan) -> ! {
             fail(plan, Step::Directory);
         }
         let mut denied = false;
-        for program in plan.programs.iter().take_while(|program| !program.is_null()) {
-            libc::execve(*program, plan.argv.as_ptr(), plan.env.as_ptr());
+        let mut program = plan.programs;
+        while !(*program).is_null() {
+            libc::execve(*program, plan.argv, plan.env);
             match *libc::__errno_location() {
                 libc::EACCES => denied = true,
                 libc::ENOENT | libc::ENOTDIR => {}
                 _ => fail(plan, Step::Exec),
             }
+            program = program.add(1);
         }
         // As execvp: one that is there but may not run says more than one that is not there.
         *libc::__errno_location() = if denied { libc::EACCES } else { libc::ENOENT };
@@ -93,7 +112,10 @@ unsafe fn fail(plan: &Plan, step: Step) -> ! {
 }
 
 /// Leaves 0, 1, 2 and these two, which exec closes.
-unsafe fn close_others(one: RawFd, other: RawFd) {
+///
+/// # Safety
+/// Only in a child of `fork`: nothing here may still need the others.
+pub unsafe fn close_others(one: RawFd, other: RawFd) {
     let (low, high) = if one < other { (one as u32, other as u32) } else { (other as u32, one as u32) };
     // SAFETY: plain calls.
     unsafe {

@@ -7,6 +7,8 @@ mod input;
 pub mod methods;
 mod pty;
 mod record;
+mod shared;
+pub mod spare;
 pub mod spawn;
 mod start;
 mod streams;

@@ -1,12 +1,15 @@
 use super::command::{Command, Prepared, User};
 use super::exec::{self, Plan, Step};
-use crate::cell::cgroup::Group;
+use super::spare::{Handed, Spares};
+use crate::cell::cgroup::{Group, Groups};
 use crate::cell::fault::{Code, Fault};
 use crate::cell::reaper::{Exit, Reaper};
 use crate::cell::sys;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::ptr::null;
+use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 /// What every spawn of this agent shares.
@@ -16,6 +19,7 @@ pub struct Spawner {
     oom_score: [u8; 8],
     may_change_user: bool,
     own: User,
+    pub spares: Spares,
 }
 
 /// The child's side of its three descriptors; closed here after the spawn.
@@ -29,6 +33,8 @@ pub struct ChildIo {
 pub struct Spawned {
     pub pid: i32,
     pub exit: oneshot::Receiver<Exit>,
+    /// Its own: nothing else was ever in it.
+    pub group: Group,
 }
 
 /// Processes die before the agent when memory runs out.
@@ -45,58 +51,96 @@ impl Spawner {
         }
         // SAFETY: plain calls.
         let own = unsafe { User { uid: libc::geteuid(), gid: libc::getegid() } };
-        Spawner { descriptors, oom_score, may_change_user: own.uid == 0, own }
+        Spawner { descriptors, oom_score, may_change_user: own.uid == 0, own, spares: Spares::default() }
     }
 
-    /// Starts it in `group`; returns once the program has been executed.
+    /// Starts it in a group of its own; returns once the program has been executed.
     pub async fn spawn(
         &self,
         reaper: &Reaper,
+        groups: &Groups,
         command: &Command,
         prepared: &Prepared,
         io: ChildIo,
-        group: &Group,
     ) -> Result<Spawned, Fault> {
         if !self.may_change_user && command.user != self.own {
             let message = "This agent is not root and cannot run a process as another user. Start the agent as root.";
             return Err(Fault::new(Code::PermissionDenied, message));
         }
         let cwd = open_directory(&command.cwd)?;
-        let entrance = group.entrance().map_err(|error| Fault::io("enter the process's cgroup", &error))?;
-        let (report, error) = sys::pipe().map_err(|error| Fault::io("make a pipe", &error))?;
         let plan = Plan {
-            entrance: entrance.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             stdio: [io.stdin.as_raw_fd(), io.stdout.as_raw_fd(), io.stderr.as_raw_fd()],
             terminal: io.terminal,
             cwd: cwd.as_raw_fd(),
-            error: error.as_raw_fd(),
+            error: -1,
             user: self.may_change_user.then_some((command.user.uid, command.user.gid)),
             descriptors: self.descriptors,
             oom_score: self.oom_score,
-            programs: pointers(&prepared.programs),
-            argv: pointers(&prepared.argv),
-            env: pointers(&prepared.env),
+            programs: null(),
+            argv: null(),
+            env: null(),
         };
-        let pid = fork(&plan)?;
-        let exit = reaper.expect(pid);
-        group.set_leader(pid);
-        drop(plan);
-        drop((io, entrance, error, cwd));
-        match read_report(report).await {
-            Ok(None) => Ok(Spawned { pid, exit }),
-            Ok(Some((step, errno))) => {
-                let _ = exit.await;
-                Err(failure(command, step, errno))
+        if let Some(spare) = self.spares.take() {
+            match spare.become_program(plan, prepared).await {
+                Handed::Executed => {
+                    let (pid, exit, group) = spare.into_parts();
+                    return Ok(Spawned { pid, exit, group });
+                }
+                Handed::Failed(step, errno) => {
+                    spare.discard();
+                    return Err(failure(command, step, errno));
+                }
+                Handed::NotTaken => spare.discard(),
             }
-            Err(error) => Err(Fault::io("hear from the new process", &error)),
         }
+        fork_now(reaper, groups, command, prepared, plan).await
     }
 }
 
-fn fork(plan: &Plan) -> Result<i32, Fault> {
-    // SAFETY: the child only runs `exec::run`, which keeps to async-signal-safe calls.
+/// The way without a spare child: the new process moves itself into its group.
+async fn fork_now(
+    reaper: &Reaper,
+    groups: &Groups,
+    command: &Command,
+    prepared: &Prepared,
+    plan: Plan,
+) -> Result<Spawned, Fault> {
+    let (report, error) = sys::pipe().map_err(|error| Fault::io("make a pipe", &error))?;
+    sys::set_nonblocking(report.as_fd()).map_err(|error| Fault::io("make a pipe", &error))?;
+    let report = sys::watched(report).map_err(|error| Fault::io("make a pipe", &error))?;
+    let group = groups.create().map_err(|error| Fault::io("make the process's cgroup", &error))?;
+    let forked =
+        group.entrance().map_err(|error| Fault::io("enter the process's cgroup", &error)).and_then(|entrance| {
+            let (programs, argv, env) =
+                (pointers(&prepared.programs), pointers(&prepared.argv), pointers(&prepared.env));
+            let (programs, argv, env) = (programs.as_ptr(), argv.as_ptr(), env.as_ptr());
+            let plan = Plan { error: error.as_raw_fd(), programs, argv, env, ..plan };
+            fork(entrance.as_ref().map_or(-1, AsRawFd::as_raw_fd), &plan)
+        });
+    drop(error);
+    let pid = match forked {
+        Ok(pid) => pid,
+        Err(fault) => {
+            group.remove();
+            return Err(fault);
+        }
+    };
+    let exit = reaper.expect(pid);
+    group.set_leader(pid);
+    let fault = match read_report(&report).await {
+        Ok(None) => return Ok(Spawned { pid, exit, group }),
+        Ok(Some((step, errno))) => failure(command, step, errno),
+        Err(error) => Fault::io("hear from the new process", &error),
+    };
+    group.kill();
+    tokio::task::spawn_local(async move { group.clear().await });
+    Err(fault)
+}
+
+fn fork(entrance: RawFd, plan: &Plan) -> Result<i32, Fault> {
+    // SAFETY: the child only runs `exec::enter_and_run`, which keeps to async-signal-safe calls.
     match unsafe { libc::fork() } {
-        0 => unsafe { exec::run(plan) },
+        0 => unsafe { exec::enter_and_run(entrance, plan) },
         pid if pid > 0 => Ok(pid),
         _ => {
             let error = io::Error::last_os_error();
@@ -119,9 +163,8 @@ fn open_directory(path: &str) -> Result<OwnedFd, Fault> {
     })
 }
 
-async fn read_report(report: OwnedFd) -> io::Result<Option<(i32, i32)>> {
-    sys::set_nonblocking(report.as_fd())?;
-    let report = sys::watched(report)?;
+/// What a child says before it becomes its program: nothing, or the step that failed and its errno.
+pub async fn read_report(report: &AsyncFd<OwnedFd>) -> io::Result<Option<(i32, i32)>> {
     loop {
         let mut ready = report.readable().await?;
         let mut bytes = [0u8; 8];

@@ -1,6 +1,7 @@
 use super::capture::capture;
 use super::command::{Command, User};
 use super::input::Input;
+use super::spare::refill_later;
 use super::spawn::{ChildIo, Spawned};
 use super::{pty, record, Life, Process};
 use crate::cell::agent::Agent;
@@ -20,7 +21,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::Notify;
+use tokio::sync::{oneshot, Notify};
 use tokio::task::JoinHandle;
 
 #[derive(Deserialize)]
@@ -124,17 +125,10 @@ async fn begin(agent: Rc<Agent>, spec: Spec) -> Result<(Rc<Process>, bool), Faul
     };
     // The record comes first: a process without one would run twice after a restart. On a full disk it goes without.
     let _ = directory.create().and_then(|()| record::write(&directory, &process));
-    let group = agent.groups.create(&process.id).map_err(|error| Fault::io("make the process's cgroup", &error))?;
-    let spawned = agent.spawner.spawn(&agent.reaper, &command, &prepared, child_io, &group).await;
-    let spawned = match spawned {
-        Ok(spawned) => spawned,
-        Err(fault) => {
-            group.remove();
-            directory.remove();
-            return Err(fault);
-        }
-    };
-    process.update(|life| life.pid = Some(spawned.pid));
+    let spawned = agent.spawner.spawn(&agent.reaper, &agent.groups, &command, &prepared, child_io).await;
+    refill_later(&agent);
+    let Spawned { pid, exit, group } = spawned.inspect_err(|_| directory.remove())?;
+    process.update(|life| life.pid = Some(pid));
     process.group.replace(Some(group));
     let process = Rc::new(process);
     agent.processes.insert(process.clone());
@@ -149,7 +143,7 @@ async fn begin(agent: Rc<Agent>, spec: Spec) -> Result<(Rc<Process>, bool), Faul
         tokio::task::spawn_local(feed(process.clone(), bytes));
     }
     let timeout = (spec.timeout_ms > 0).then(|| Duration::from_millis(spec.timeout_ms));
-    tokio::task::spawn_local(supervise(agent.clone(), process.clone(), spawned, captures, timeout, directory));
+    tokio::task::spawn_local(supervise(agent.clone(), process.clone(), exit, captures, timeout, directory));
     Ok((process, false))
 }
 
@@ -167,14 +161,13 @@ fn check_limits(spec: &Spec) -> Result<u64, Fault> {
 async fn supervise(
     agent: Rc<Agent>,
     process: Rc<Process>,
-    spawned: Spawned,
+    mut exit: oneshot::Receiver<Exit>,
     captures: Vec<JoinHandle<()>>,
     timeout: Option<Duration>,
     directory: Directory,
 ) {
     let deadline = timeout.map(|timeout| tokio::time::Instant::now() + timeout);
     let kills_before = agent.groups.out_of_memory_kills();
-    let mut exit = spawned.exit;
     let exit = match deadline {
         None => exit.await,
         Some(deadline) => match tokio::time::timeout_at(deadline, &mut exit).await {
@@ -220,7 +213,9 @@ async fn supervise(
         tokio::task::yield_now().await;
     }
     process.terminal.replace(None);
-    remove_group(&process).await;
+    if let Some(group) = process.group.take() {
+        group.clear().await;
+    }
     process.changed.notify_waiters();
 }
 
@@ -238,17 +233,6 @@ async fn outlive(agent: &Agent, process: &Process, deadline: Option<tokio::time:
         let _ = tokio::time::timeout(Duration::from_secs(1), orphan).await;
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-}
-
-/// The kernel counts a process as a member until its exit is complete, which may be a moment after it was reaped.
-async fn remove_group(process: &Process) {
-    for _ in 0..50 {
-        if process.group.borrow().as_ref().is_none_or(Group::remove) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    process.group.replace(None);
 }
 
 fn populated(process: &Process) -> bool {

@@ -9,6 +9,7 @@ use crate::cell::cgroup::Group;
 use crate::cell::clock::now_ms;
 use crate::cell::fault::Fault;
 use crate::cell::process::plain_descriptors;
+use crate::cell::process::spare::refill_later;
 use crate::cell::process::spawn::Spawned;
 use crate::cell::reaper::Exit;
 use crate::cell::sys;
@@ -102,12 +103,11 @@ async fn run_once(agent: &Rc<Agent>, service: &Rc<Service>, spec: &Spec, generat
         status.ready_at_ms = None;
         status.started_at_ms = Some(now_ms());
     });
-    let spawned = match spawn(agent, service, spec).await {
+    let (pid, mut exit) = match spawn(agent, service, spec).await {
         Ok(spawned) => spawned,
         Err(fault) => return Outcome::Ended(Some(fault.message)),
     };
-    service.set(State::Starting, |status| status.pid = Some(spawned.pid));
-    let mut exit = spawned.exit;
+    service.set(State::Starting, |status| status.pid = Some(pid));
     let outcome = tokio::select! {
         ended = &mut exit => {
             finish(service, ended.unwrap_or(Exit::Lost)).await;
@@ -125,22 +125,19 @@ async fn run_once(agent: &Rc<Agent>, service: &Rc<Service>, spec: &Spec, generat
     outcome
 }
 
-async fn spawn(agent: &Rc<Agent>, service: &Service, spec: &Spec) -> Result<Spawned, Fault> {
+async fn spawn(agent: &Rc<Agent>, service: &Service, spec: &Spec) -> Result<(i32, oneshot::Receiver<Exit>), Fault> {
     let command = spec.command();
     let prepared = command.prepare(false)?;
     let (io, outputs) = plain_descriptors().map_err(|error| Fault::io("make the service's pipes", &error))?;
-    let group = agent.groups.create(&service.id).map_err(|error| Fault::io("make the service's cgroup", &error))?;
-    let spawned = agent.spawner.spawn(&agent.reaper, &command, &prepared, io, &group).await;
-    if spawned.is_err() {
-        group.remove();
-    } else {
-        service.group.replace(Some(group));
-        for (stream, end) in outputs {
-            let (store, scratch) = (service.store.clone(), agent.scratch.clone());
-            tokio::task::spawn_local(crate::cell::process::capture::capture(end, stream, store, scratch));
-        }
+    let spawned = agent.spawner.spawn(&agent.reaper, &agent.groups, &command, &prepared, io).await;
+    refill_later(agent);
+    let Spawned { pid, exit, group } = spawned?;
+    service.group.replace(Some(group));
+    for (stream, end) in outputs {
+        let (store, scratch) = (service.store.clone(), agent.scratch.clone());
+        tokio::task::spawn_local(crate::cell::process::capture::capture(end, stream, store, scratch));
     }
-    spawned
+    Ok((pid, exit))
 }
 
 /// Probes it while it runs; returns why it must be restarted.

@@ -13,6 +13,7 @@ pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 /// starts from here on. Returns how many there were.
 pub async fn shutdown(agent: &Rc<Agent>, grace: Duration) -> usize {
     agent.closing.set(true);
+    agent.spawner.spares.clear();
     let deadline = Instant::now() + grace;
     let mut order = agent.services.order.borrow().clone();
     order.reverse();
