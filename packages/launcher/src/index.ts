@@ -18,6 +18,7 @@ export { publicAddress, readSettings, writeSettings, type InstanceSettings } fro
 export { findPostgresBinaries } from "./postgres/binaries.ts";
 export { makeCluster, readMajor, writeAccessFiles } from "./postgres/cluster.ts";
 export { createBackoff } from "./programs/backoff.ts";
+export { ensureCompiled } from "./programs/compiled.ts";
 export { recordPath, startKeeper } from "./programs/keeper.ts";
 export { planLauncher } from "./programs/launcher-program.ts";
 export type { ProgramPlan } from "./programs/plan.ts";

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import process from "node:process";
 import {
+  ensureCompiled,
   hostDirectory,
   placesOf,
   planLauncher,
@@ -44,8 +45,13 @@ export const lockPath = (instance: string): string => join(hostDirectory, `${ins
 /** Starts the launcher, or leaves the one that runs if it is what would be started now; then waits for every program. */
 export const startPrograms = async (settings: InstanceSettings, progress: Progress): Promise<void> => {
   const places = placesOf(settings.instance, settings.data);
+  const plan = await planLauncher(settings, places);
+  const programs = await planPrograms(settings, systemClock);
+  await progress.step("compiled modules", async () => {
+    const made = await Promise.all([plan, ...programs].map(ensureCompiled));
+    return { outcome: made.includes(true) ? "done" : "skipped", detail: places.compiled, value: undefined };
+  });
   await progress.step("launcher", async () => {
-    const plan = await planLauncher(settings, places);
     const record = await readRecord(recordPath(places, plan.name));
     const running = runningProgram(record);
     if (running && record?.label === plan.label) {
@@ -55,7 +61,7 @@ export const startPrograms = async (settings: InstanceSettings, progress: Progre
     await startKeeper(plan, { agent: settings.agent, log: places.log, records: places.records });
     return { outcome: running ? "changed" : "done", detail: "started", value: undefined };
   });
-  for (const plan of await planPrograms(settings, systemClock)) {
-    await progress.step(plan.name, () => waitUntilReady(plan, places, systemClock));
+  for (const program of programs) {
+    await progress.step(program.name, () => waitUntilReady(program, places, systemClock));
   }
 };

@@ -24,6 +24,8 @@ export interface Places {
   readonly pool: string;
   readonly run: string;
   readonly tree: string;
+  /** Compiled modules of the programs; made and written by root alone. */
+  readonly compiled: string;
   readonly records: string;
   readonly cells: string;
   readonly postgresSocket: string;
@@ -44,6 +46,7 @@ export const placesOf = (instance: string, data: string): Places => {
     pool: join(data, "pool", "fs"),
     run,
     tree: join(run, "tree"),
+    compiled: join(data, "compiled"),
     records: join(run, "launcher"),
     cells: join(run, "cells"),
     postgresSocket: join(run, "postgres"),

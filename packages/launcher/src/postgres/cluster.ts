@@ -11,12 +11,12 @@ export const controlRole = "hf_control";
 export const healthRole = "hf_health";
 
 /** Everything the database needs before its first start, each `-single` run in one database. */
-const sqlOfServer = [
+const sqlOfServer: readonly string[] = [
   `create role ${controlRole} login`,
   `create role ${healthRole} login connection limit 4`,
   `create database ${databaseName}`,
 ];
-const sqlOfDatabase = [
+const sqlOfDatabase: readonly string[] = [
   "revoke all on schema public from public",
   `create schema control authorization ${controlRole}`,
   `grant connect, create, temporary on database ${databaseName} to ${controlRole}`,

@@ -43,6 +43,14 @@ export const planControl = async (
       ],
       environment: { HOLDFAST_DATABASE_URL: databaseUrl },
       sources: ["packages/control/src"],
+      modules: [
+        "app.ts",
+        "serve.ts",
+        "doors/launcher/server.ts",
+        "doors/mcp/index.ts",
+        "doors/http/openapi.ts",
+        "doors/http/reference.ts",
+      ],
     })),
     health: async () => {
       const { ready, detail } = await client.call("health", {});

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { Places } from "../instance/places.ts";
 import type { InstanceSettings } from "../instance/settings.ts";
 import { nodeProgram } from "./node-program.ts";
@@ -20,7 +19,8 @@ export const planLauncher = async (settings: InstanceSettings, places: Places): 
           entry[1] !== undefined && entry[0].startsWith("HOLDFAST_CRASH_"),
       ),
     ),
-    sources: ["packages", "policy"].map((directory) => join(directory)),
+    sources: ["packages", "policy"],
+    modules: ["launcher.ts"],
   });
   return {
     ...common,

@@ -1,4 +1,5 @@
 import type { UserIds } from "../host/users.ts";
+import type { Compiled } from "./compiled.ts";
 
 /** A socket made for a program: descriptors 3… in this order. */
 export type PlannedSocket =
@@ -15,6 +16,8 @@ export interface ProgramPlan {
   readonly environment: Readonly<Record<string, string>>;
   /** Changes whenever a running program is no longer what would be started now. */
   readonly label: string;
+  /** Undefined: it is not a program of Node's. */
+  readonly compiled?: Compiled;
   /** Mends what a violent end left behind. Called before each start. */
   readonly beforeStart?: () => Promise<void>;
   /** Resolves to what is the matter, or undefined when it serves. Rejects when it cannot be asked. */

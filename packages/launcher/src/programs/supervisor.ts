@@ -37,6 +37,7 @@ export const planSupervisor = async (
       ],
       environment: {},
       sources: ["packages/supervisor/src", "policy"],
+      modules: ["app.ts", "handlers.ts", "upkeep.ts"],
     })),
     health: async () => {
       const { ready, detail } = await client.call("health", {});
