@@ -162,7 +162,61 @@ fn one_that_ignores_its_stop_signal_is_killed_with_all_it_started() {
     let stopped = wait(&agent, "svc_deaf", "stopped");
     assert_eq!(stopped["exit"], json!({"kind": "signaled", "signal": 9}));
     assert!(began.elapsed() < Duration::from_secs(3));
+    let spare = agent.spare();
     if let Some(cgroup) = &agent.cgroup {
-        assert!(!cgroup.join("p/svc_deaf").exists());
+        let groups = std::fs::read_dir(cgroup.join("p")).unwrap().flatten().filter(|entry| entry.path().is_dir());
+        let left: Vec<String> =
+            groups.map(|entry| std::fs::read_to_string(entry.path().join("cgroup.procs")).unwrap()).collect();
+        assert_eq!(left, [format!("{spare}\n")], "the service's group is gone");
     }
+}
+
+/// Who is told that a service is stopped starts it: an answer must not say so of one that was just begun, or it starts twice.
+#[test]
+fn an_answer_tells_what_was_just_begun() {
+    let agent = Agent::start();
+    let state = |answer: &Value| answer["services"][0]["state"].as_str().unwrap().to_owned();
+    let mut sleeper = service("svc_a", &["/bin/sh", "-c", "echo hello; exec sleep 4242"]);
+    let answer = apply(&agent, 1, json!([sleeper]));
+    assert_eq!(state(&answer), "starting");
+    wait(&agent, "svc_a", "ready");
+    sleeper["env"] = json!({"A": "1"});
+    assert_eq!(state(&apply(&agent, 2, json!([sleeper]))), "stopping");
+    wait(&agent, "svc_a", "ready");
+    sleeper["desired"] = json!("stopped");
+    assert_eq!(state(&apply(&agent, 3, json!([sleeper]))), "stopping");
+    wait(&agent, "svc_a", "stopped");
+    sleeper["desired"] = json!("running");
+    assert_eq!(state(&apply(&agent, 4, json!([sleeper]))), "starting");
+    wait(&agent, "svc_a", "ready");
+    assert_eq!(agent.ok("services.restart", json!({"id": "svc_a"}))["state"], "stopping");
+
+    let mut failing = service("svc_b", &["false"]);
+    failing["restart"]["limit"] = json!(1);
+    apply(&agent, 5, json!([failing]));
+    wait(&agent, "svc_b", "failed");
+    assert_eq!(agent.ok("services.restart", json!({"id": "svc_b"}))["state"], "starting");
+    wait(&agent, "svc_b", "failed");
+    failing["argv"] = json!(["sleep", "4242"]);
+    assert_eq!(state(&apply(&agent, 6, json!([failing]))), "starting");
+    wait(&agent, "svc_b", "ready");
+}
+
+#[test]
+fn the_same_set_sent_by_many_at_once_starts_each_service_once() {
+    let agent = Agent::start();
+    let sleeper = service("svc_a", &["/bin/sh", "-c", "echo hello; exec sleep 4242"]);
+    let mut connections: Vec<_> = (0..20).map(|_| agent.connect()).collect();
+    for connection in &mut connections {
+        connection.call("services.apply", json!({"revision": 1, "services": [sleeper]}));
+    }
+    for connection in &mut connections {
+        assert_eq!(connection.result().unwrap()["services"][0]["state"], "starting");
+    }
+    wait(&agent, "svc_a", "ready");
+    let mut connection = agent.connect();
+    connection.call("output.read", json!({"id": "svc_a", "cursor": 0, "max_bytes": 100, "wait_ms": 5000}));
+    connection.result().unwrap();
+    assert_eq!(connection.output().0, b"hello\n");
+    assert_eq!(agent.ok("services.list", json!({}))["services"][0]["restarts"], 0);
 }

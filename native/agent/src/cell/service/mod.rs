@@ -14,7 +14,7 @@ use super::output::{found_segments, Directory, Store};
 use super::reaper::Exit;
 use super::{limits, sys};
 use serde_json::{json, Value};
-use spec::Spec;
+use spec::{Desired, Spec};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -78,6 +78,7 @@ impl Service {
         if segments.is_empty() {
             let _ = directory.create();
         }
+        let first = (spec.desired == Desired::Running).then_some(State::Starting);
         Service {
             id: spec.id.clone(),
             store: Store::resume(directory.clone(), limit, segments, 0),
@@ -86,7 +87,7 @@ impl Service {
             wanted: Cell::new(Wanted::AsDesired),
             generation: Cell::new(0),
             command: Notify::new(),
-            status: RefCell::default(),
+            status: RefCell::new(Status { state: first, ..Status::default() }),
             changed: Notify::new(),
             group: RefCell::new(None),
         }
@@ -128,9 +129,17 @@ impl Service {
         self.store.changed.notify_waiters();
     }
 
-    /// Makes the supervising task look again at what is wanted.
+    /// Makes the supervising task look again at what is wanted. What it does first is told at once: who still read that a service is
+    /// stopped would start it a second time, and who read that it is ready would not wait for it.
     fn bump(&self) {
         self.generation.set(self.generation.get() + 1);
+        let runs = self.wanted.get() == Wanted::AsDesired && self.spec.borrow().desired == Desired::Running;
+        let next = match self.current() {
+            State::Starting | State::Ready | State::Unhealthy | State::Stopping => State::Stopping,
+            State::Stopped | State::Waiting | State::Backoff | State::Failed if runs => State::Starting,
+            State::Stopped | State::Waiting | State::Backoff | State::Failed => State::Stopped,
+        };
+        self.set(next, |status| status.reason = None);
         self.command.notify_waiters();
     }
 
