@@ -5,6 +5,11 @@
 export const limits = {
   /** A REST or MCP body that is JSON; the MCP SDK caps at 4 MiB, so we do everywhere. */
   jsonBodyBytes: 4 * 1024 * 1024,
+  /** The body of an operation that anybody may call: names, codes and a sealed key. */
+  publicBodyBytes: 16 * 1024,
+  /** Bodies held as a whole until their request is answered: of one principal (or, unidentified, one address), and over all. */
+  heldBodyBytesPerPrincipal: 32 * 1024 * 1024,
+  heldBodyBytes: 128 * 1024 * 1024,
   /** A streamed upload (file or archive). */
   uploadBytes: 10 * 1024 * 1024 * 1024,
   headerBytes: 32 * 1024,
@@ -59,6 +64,11 @@ export const limits = {
   /** Requests of one principal: bucket size, refilled evenly over the window. */
   requestsPerWindow: 1200,
   requestWindowMs: 60_000,
+  /** Credentials that turned out unknown, from one network: bucket size, refilled evenly over the window. */
+  unknownCredentialsPerWindow: 300,
+  unknownCredentialsWindowMs: 60_000,
+  /** Requests whose sender is being looked up at the same time; each holds what of its body has arrived. */
+  lookupsAtOnce: 256,
   /** Sign-in attempts per address and per owner. */
   loginAttemptsPerWindow: 10,
   loginWindowMs: 15 * 60_000,

@@ -2,18 +2,21 @@ import { HoldfastError, limits, operations, type Operation, type OperationName }
 import type { Clock, CrashPoint, Logger, NewId } from "@holdfast/kit";
 import { authorize, offers } from "./authority/authorize.ts";
 import type { Authority } from "./authority/identify.ts";
+import { createHeldBytes } from "./authority/held.ts";
 import { createConcurrency, type RateLimiter } from "./authority/rate.ts";
 import { createAdmission } from "./dispatch/admission.ts";
 import { asHoldfastError } from "./dispatch/failure.ts";
-import { createStreams } from "./dispatch/streams.ts";
+import { createFollowing } from "./dispatch/follow.ts";
+import { letGo, untilEnd } from "./dispatch/streams.ts";
 import { validate } from "./dispatch/validate.ts";
 import type { Dispatch, DispatchRequest, Outcome, RateState } from "./domain/dispatch.ts";
 import type { Handler, OperationContext, Result } from "./domain/handler.ts";
 import type { Module } from "./domain/module.ts";
-import type { Approvals, Budget, KillSwitch } from "./domain/ports.ts";
+import type { Approvals, Budget, KillSwitch, Reservation } from "./domain/ports.ts";
 import type { Principal } from "./domain/principal.ts";
 import type { RecordSink } from "./domain/record-sink.ts";
 import { inputDigest } from "./lib/digest.ts";
+import { networkOf } from "./lib/network.ts";
 import type { NewRecord } from "./store/records.ts";
 import type { Store } from "./store/transaction.ts";
 
@@ -51,13 +54,18 @@ interface Progress {
   digest: Buffer;
   /** True once an admitted record exists: the outcome is recorded there, not as a refusal. */
   admitted: boolean;
+  /** Resolved when the credential ends while the operation is under way. */
+  readonly ended: PromiseWithResolvers<HoldfastError>;
+  /** True once the operation has been done: its answer stands, also where it ended the caller's own credential. */
+  done: boolean;
   leave: () => void;
 }
 
 /** The life of every request. Nothing runs an operation but this. */
 export const createDispatch = (parts: DispatchParts): RunningDispatch => {
   const admission = createAdmission(parts);
-  const streams = createStreams(parts);
+  const following = createFollowing(parts);
+  const held = createHeldBytes();
   const requests = createConcurrency(limits.concurrentRequestsPerPrincipal, "requests");
   const open = createConcurrency(limits.concurrentStreamsPerPrincipal, "streams");
   const anonymous = createAnonymous(parts.accountId);
@@ -73,28 +81,48 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
       rate: null,
       digest: emptyDigest,
       admitted: false,
+      ended: Promise.withResolvers(),
+      done: false,
       leave: () => {},
     };
+    const serving = serveOrFail(request, operation, progress);
+    const first = await Promise.race([serving, progress.ended.promise]);
+    if (!(first instanceof HoldfastError)) return first;
+    // Whose key has ended gets no answer, however long the operation takes to notice. It ends and is recorded by itself.
+    serving
+      .then((late) => (late.ok ? letGo(late.result) : undefined))
+      .catch((error: unknown) => parts.logger.warn("a late answer was not let go", { error }));
+    return failed(progress, first);
+  };
+
+  const serveOrFail = async (
+    request: DispatchRequest,
+    operation: Operation,
+    progress: Progress,
+  ): Promise<Outcome> => {
     try {
       return await serve(request, operation, progress);
     } catch (error) {
       progress.leave();
       const failure = asHoldfastError(error, parts.logger, progress.operationId);
       // Refusals are recorded at the rate of requests: a flood of them must not fill the disk.
-      const who = progress.principal === anonymous ? request.source.address : progress.principal.id;
+      const who =
+        progress.principal === anonymous ? networkOf(request.source.address) : progress.principal.id;
       if (!progress.admitted && parts.rate.take(`refusals ${who}`).allowed) {
         const refused = { ...recordOf(request, progress, null), outcome: "refused" as const };
         parts.records.refuse({ ...refused, error: failure.code, durationMs: since(progress) });
       }
-      return {
-        ok: false,
-        operationId: progress.operationId,
-        rate: progress.rate,
-        error: failure,
-        retryAfterMs: retryAfter(failure, progress.rate),
-      };
+      return failed(progress, failure);
     }
   };
+
+  const failed = (progress: Progress, error: HoldfastError): Outcome => ({
+    ok: false,
+    operationId: progress.operationId,
+    rate: progress.rate,
+    error,
+    retryAfterMs: retryAfter(error, progress.rate),
+  });
 
   const serve = async (
     request: DispatchRequest,
@@ -104,26 +132,35 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     const handler = parts.handlers[request.operation] as Handler<OperationName> | undefined;
 
     // identify
-    if (operation.scope !== "public") progress.principal = await parts.authority.identify(request.credential);
+    if (operation.scope !== "public")
+      progress.principal = await parts.authority.identify(request.credential, request.source);
     const principal = progress.principal;
-    const subject = principal === anonymous ? `address ${request.source.address}` : principal.id;
+    const subject = principal === anonymous ? `address ${networkOf(request.source.address)}` : principal.id;
     progress.rate = parts.rate.take(subject);
     if (!progress.rate.allowed)
       throw new HoldfastError("rate_limited", "more requests than the window allows");
     if (!handler || !offers(principal, operation))
       throw new HoldfastError("not_found", `there is no operation ${operation.name} for this principal`);
 
-    // validate
-    const params = validate(operation, request);
-    progress.digest = inputDigest(operation.name, params);
-    const stream = operation.reply !== "json";
-    progress.leave = (stream ? open : requests).enter(subject);
-    const aborting = streams.follow(stream ? principal.credentialId : null, request.signal, stopping.signal);
-    const leave = progress.leave;
+    const leave = (operation.reply === "json" ? requests : open).enter(subject);
+    const holding = held.begin(subject);
+    const followed = following.follow({
+      principal,
+      operation,
+      signals: [request.signal, stopping.signal],
+      ended: (error) => {
+        if (!progress.done) progress.ended.resolve(error);
+      },
+    });
     progress.leave = () => {
       leave();
-      aborting.end();
+      holding.release();
+      followed.end();
     };
+
+    // validate
+    const params = validate(operation, request, await request.input(holding.take));
+    progress.digest = inputDigest(operation.name, params);
     const context: OperationContext = {
       operationId: progress.operationId,
       operation: request.operation,
@@ -131,7 +168,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
       source: request.source,
       idempotencyKey: operation.idempotent ? (request.idempotencyKey ?? null) : null,
       startedAtMs: progress.startedAtMs,
-      signal: aborting.signal,
+      signal: followed.signal,
       body: operation.body === "bytes" ? (request.body ?? null) : null,
       lastEventId: request.lastEventId ?? null,
     };
@@ -146,24 +183,31 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     });
     const admit = admission.begin({ request, operation, handler, context, params, digest: progress.digest });
 
-    // replay?
-    const replayed = await admit.replay();
-    if (replayed) {
+    const pass = async (): Promise<Reservation> => {
+      // kill switch
+      await parts.killSwitch.check(context, params);
+
+      // authorize
+      authorize(principal, operation, progress.startedAtMs);
+
+      // approve
+      await parts.approvals.require(context, params);
+
+      // reserve budget
+      return parts.budget.reserve(context, params);
+    };
+
+    // replay? A kept answer stands, whatever the stages say by now. A fresh key is not looked for first, that would be one flight more on the
+    // path of every change: who has it already is found when a stage refuses, or when the key is claimed below.
+    let reservation: Reservation;
+    try {
+      reservation = await pass();
+    } catch (refusal) {
+      const replayed = await admit.replay();
+      if (!replayed) throw refusal;
       progress.leave();
       return answered(replayed.result, true, replayed.expiresAtMs);
     }
-
-    // kill switch
-    await parts.killSwitch.check(context, params);
-
-    // authorize
-    authorize(principal, operation, progress.startedAtMs);
-
-    // approve
-    await parts.approvals.require(context, params);
-
-    // reserve budget
-    const reservation = await parts.budget.reserve(context, params);
 
     if (operation.consequence === "observe") {
       // Looking is recorded in batches: no durable statement on its path.
@@ -183,21 +227,26 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
       let result: Result;
       try {
         result = await handler.run(context, params, {});
+        progress.done = true;
       } catch (error) {
         finish(error, null);
         throw error;
       }
       const target = result.target ?? null;
       return answered(
-        streams.untilEnd(result, (error) => Promise.resolve(finish(error, target))),
+        untilEnd(result, (error) => Promise.resolve(finish(error, target)), parts.logger),
         false,
         null,
       );
     }
 
     // record admitted
-    const admitted = await admit.record(recordOf(request, progress, null));
+    const admitted = await admit.record(recordOf(request, progress, null)).catch(async (error: unknown) => {
+      await reservation.release();
+      throw error;
+    });
     if (admitted.kind === "replayed") {
+      await reservation.release();
       progress.leave();
       return answered(admitted.result, true, admitted.expiresAtMs);
     }
@@ -222,6 +271,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     let result: Result;
     try {
       result = await handler.run(context, params, admitted.value);
+      progress.done = true;
     } catch (error) {
       await settleOnce(undefined, error);
       throw error;
@@ -230,8 +280,10 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     // settle and record the outcome, one transaction; a stream's at its end
     if ("output" in result) await settleOnce(result, undefined);
     else
-      result = streams.untilEnd(result, (error) =>
-        settleOnce(error === undefined ? result : undefined, error),
+      result = untilEnd(
+        result,
+        (error) => settleOnce(error === undefined ? result : undefined, error),
+        parts.logger,
       );
 
     // reply
@@ -255,13 +307,15 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
   });
 
   return Object.assign(dispatch, {
-    identify: (credential: DispatchRequest["credential"]) => parts.authority.identify(credential),
+    identify: (credential: DispatchRequest["credential"], source: DispatchRequest["source"]) =>
+      parts.authority.identify(credential, source),
+    hold: (principal: Principal) => held.begin(principal.id),
     offers: (principal: Principal, name: OperationName) =>
       parts.handlers[name] !== undefined && offers(principal, operations[name]),
     running,
     stop: () => {
       stopping.abort(new HoldfastError("unavailable", "control is shutting down"));
-      streams.stop();
+      following.stop();
     },
   });
 };

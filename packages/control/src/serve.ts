@@ -32,7 +32,7 @@ export const createDoors = (parts: {
     logger,
     address,
     cookieName: sessionCookieName(address),
-    mcp: async (request, from) => (await mcp()).fetch(request, from),
+    mcp: async (request, from, readBody) => (await mcp()).fetch(request, from, readBody),
     pages: {
       "/openapi.json": once(async () => {
         const { openApiDocument } = await import("./doors/http/openapi.ts");

@@ -1,94 +1,113 @@
 import { HoldfastError, limits } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
-import type { Credential, Principal } from "../domain/principal.ts";
+import type { Ceilings, Credential, Principal, Source } from "../domain/principal.ts";
 import { sha256 } from "../lib/digest.ts";
+import { networkOf } from "../lib/network.ts";
+import { Recent } from "../lib/recent.ts";
 import {
   credentialsChannel,
   findKeyByHash,
   findSessionByHash,
-  findValidCredentials,
+  findStanding,
   touchKeys,
 } from "../store/principals.ts";
 import type { Listener } from "../store/listener.ts";
 import type { Database } from "../store/transaction.ts";
+import { createRateLimiter } from "./rate.ts";
 import { tokenKind } from "./tokens.ts";
 
+/** What of a credential may change while it is good. */
+export interface Standing {
+  readonly ceilings: Ceilings | null;
+}
+
 export interface Authority {
-  /** Throws `unauthenticated`. */
-  identify(credential: Credential): Promise<Principal>;
+  /** Throws `unauthenticated`; `rate_limited` when too many unknown credentials came from there; `unavailable` without the database. */
+  identify(credential: Credential, source: Source): Promise<Principal>;
   /** Of these credentials, those that are still good; asks the database. */
-  stillValid(credentialIds: readonly string[]): Promise<ReadonlySet<string>>;
+  standing(credentialIds: readonly string[]): Promise<ReadonlyMap<string, Standing>>;
+  /** Calls back when some credential ended somewhere, or that may have been missed. */
+  onChange(callback: () => void): void;
   /** Writes down when keys were last used. */
   flushUses(): Promise<void>;
 }
 
-const cacheLimit = 2000;
+const rememberedTokens = 10_000;
 
 /**
  * Turns credentials into principals. An answer is kept for at most `keyCacheMs` and dropped at once when a credential ends anywhere, so a
  * request costs no statement while its key is warm and a revoked key is refused within that time even if the notification is lost.
+ *
+ * What is not known costs a statement once: nothing unknown ever becomes a credential, for whoever learns one learns it after it was
+ * written. Strangers that try ever new ones are counted by network, and only they: a token that was good before is looked up whatever comes
+ * from beside it.
  */
 export const createAuthority = (parts: {
   readonly db: Database;
   readonly clock: Clock;
   readonly listener: Listener;
 }): Authority => {
-  const cache = new Map<string, { readonly principal: Principal; readonly loadedAt: number }>();
+  const cache = new Recent<string, { readonly principal: Principal; readonly loadedAt: number }>(
+    rememberedTokens,
+  );
+  const unknown = new Recent<string, true>(rememberedTokens);
+  const good = new Recent<string, true>(rememberedTokens);
   const uses = new Map<string, number>();
+  const strangers = createRateLimiter(parts.clock, {
+    most: limits.unknownCredentialsPerWindow,
+    windowMs: limits.unknownCredentialsWindowMs,
+  });
+  let lookups = 0;
   parts.listener.on(credentialsChannel, () => cache.clear());
 
-  const load = async (token: string): Promise<Principal | undefined> => {
-    const hash = sha256(token);
-    if (tokenKind(token) === "key") {
-      const row = await findKeyByHash(parts.db, hash);
-      return (
-        row && {
-          kind: "assistant",
-          id: row.assistant_id,
-          accountId: row.account_id,
-          name: row.name,
-          ceilings: row.ceilings,
-          credentialId: row.id,
-          expiresAtMs: row.expires_at_ms,
-          confirmedUntilMs: 0,
-        }
-      );
+  const lookUp = async (token: string, hash: Buffer): Promise<Principal | undefined> => {
+    // Each of these holds a connection and what has come of its request: while the database is slow they must not pile up.
+    if (lookups >= limits.lookupsAtOnce)
+      throw new HoldfastError("unavailable", "too many requests wait for the database", { part: "database" });
+    lookups += 1;
+    try {
+      return await load(parts.db, token, hash);
+    } finally {
+      lookups -= 1;
     }
-    const row = await findSessionByHash(parts.db, hash);
-    return (
-      row && {
-        kind: "owner",
-        id: row.owner_id,
-        accountId: row.account_id,
-        name: row.name,
-        ceilings: null,
-        credentialId: row.id,
-        expiresAtMs: row.expires_at_ms,
-        confirmedUntilMs: row.confirmed_until_ms,
-      }
-    );
   };
 
-  const find = async (token: string): Promise<Principal | undefined> => {
+  const find = async (token: string, network: string): Promise<Principal | undefined> => {
     const kept = cache.get(token);
     // Measured from before the statement: what it read may be that old.
     const loadedAt = parts.clock.monotonic();
     if (kept && loadedAt - kept.loadedAt < limits.keyCacheMs) return kept.principal;
-    const principal = await load(token);
-    cache.delete(token);
-    if (!principal) return undefined;
-    if (cache.size >= cacheLimit) cache.clear();
+    const hash = sha256(token);
+    const name = hash.toString("base64");
+    if (unknown.get(name)) return undefined;
+    const known = good.get(name) === true;
+    if (!known) {
+      const { allowed, resetMs } = strangers.take(network);
+      if (!allowed)
+        throw new HoldfastError("rate_limited", "too many unknown keys or sessions came from this network", {
+          retry_after_ms: resetMs,
+        });
+    }
+    const principal = await lookUp(token, hash);
+    if (!principal) {
+      cache.delete(token);
+      good.delete(name);
+      unknown.set(name, true);
+      return undefined;
+    }
+    if (!known) strangers.give(network);
+    good.set(name, true);
     cache.set(token, { principal, loadedAt });
     return principal;
   };
 
   return {
-    identify: async (credential) => {
+    identify: async (credential, source) => {
       if (credential.kind === "none") throw unauthenticated("the request carries no key and no session");
       const kind = tokenKind(credential.token);
       if (kind === undefined || (credential.kind === "cookie" && kind !== "session"))
         throw unauthenticated("the credential has not the form of a key or session");
-      const principal = await find(credential.token);
+      const principal = await find(credential.token, networkOf(source.address));
       const now = parts.clock.now();
       if (!principal) throw unauthenticated("the key or session is not known, or was ended");
       if (principal.expiresAtMs !== null && principal.expiresAtMs <= now)
@@ -96,7 +115,8 @@ export const createAuthority = (parts: {
       if (kind === "key") uses.set(principal.credentialId, now);
       return principal;
     },
-    stillValid: (credentialIds) => findValidCredentials(parts.db, credentialIds, parts.clock.now()),
+    standing: (credentialIds) => findStanding(parts.db, credentialIds, parts.clock.now()),
+    onChange: (callback) => parts.listener.on(credentialsChannel, callback),
     flushUses: async () => {
       if (uses.size === 0) return;
       const written = new Map(uses);
@@ -104,6 +124,37 @@ export const createAuthority = (parts: {
       await touchKeys(parts.db, written);
     },
   };
+};
+
+const load = async (db: Database, token: string, hash: Buffer): Promise<Principal | undefined> => {
+  if (tokenKind(token) === "key") {
+    const row = await findKeyByHash(db, hash);
+    return (
+      row && {
+        kind: "assistant",
+        id: row.assistant_id,
+        accountId: row.account_id,
+        name: row.name,
+        ceilings: row.ceilings,
+        credentialId: row.id,
+        expiresAtMs: row.expires_at_ms,
+        confirmedUntilMs: 0,
+      }
+    );
+  }
+  const row = await findSessionByHash(db, hash);
+  return (
+    row && {
+      kind: "owner",
+      id: row.owner_id,
+      accountId: row.account_id,
+      name: row.name,
+      ceilings: null,
+      credentialId: row.id,
+      expiresAtMs: row.expires_at_ms,
+      confirmedUntilMs: row.confirmed_until_ms,
+    }
+  );
 };
 
 const unauthenticated = (message: string): HoldfastError => new HoldfastError("unauthenticated", message);

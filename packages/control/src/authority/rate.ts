@@ -1,45 +1,52 @@
 import { HoldfastError, limits } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 import type { RateState } from "../domain/dispatch.ts";
+import { Recent } from "../lib/recent.ts";
 
 export interface RateLimiter {
-  /** Takes one request out of the subject's bucket. `allowed` false: nothing was taken, `resetMs` says when there is one again. */
+  /** Takes one out of the subject's bucket. `allowed` false: nothing was taken, `resetMs` says when there is one again. */
   take(subject: string): RateState & { readonly allowed: boolean };
+  /** Puts one back that turned out not to count. */
+  give(subject: string): void;
+}
+
+/** How much a bucket holds, and over which time it is refilled evenly. */
+export interface RatePolicy {
+  readonly most: number;
+  readonly windowMs: number;
 }
 
 const subjectsLimit = 10_000;
+const requestPolicy: RatePolicy = { most: limits.requestsPerWindow, windowMs: limits.requestWindowMs };
 
-/** Token buckets in memory: `requestsPerWindow`, refilled evenly. A restart of control fills them. */
-export const createRateLimiter = (clock: Clock): RateLimiter => {
-  const buckets = new Map<string, { tokens: number; at: number }>();
-  const perMs = limits.requestsPerWindow / limits.requestWindowMs;
+/** Token buckets in memory. A restart of control fills them, and so does being the longest unheard of among `subjectsLimit`. */
+export const createRateLimiter = (clock: Clock, policy: RatePolicy = requestPolicy): RateLimiter => {
+  const buckets = new Recent<string, { readonly tokens: number; readonly at: number }>(subjectsLimit);
+  const { most, windowMs } = policy;
+  const perMs = most / windowMs;
+  const now = (subject: string): number => {
+    const bucket = buckets.get(subject);
+    if (!bucket) return most;
+    return Math.min(most, bucket.tokens + (clock.monotonic() - bucket.at) * perMs);
+  };
+  const keep = (subject: string, tokens: number): void =>
+    buckets.set(subject, { tokens, at: clock.monotonic() });
   return {
     take: (subject) => {
-      const now = clock.monotonic();
-      const bucket = buckets.get(subject) ?? { tokens: limits.requestsPerWindow, at: now };
-      if (buckets.size >= subjectsLimit) dropFull(buckets, now, perMs);
-      const tokens = Math.min(limits.requestsPerWindow, bucket.tokens + (now - bucket.at) * perMs);
+      const tokens = now(subject);
       const allowed = tokens >= 1;
       const left = allowed ? tokens - 1 : tokens;
-      buckets.set(subject, { tokens: left, at: now });
+      keep(subject, left);
       return {
         allowed,
-        limit: limits.requestsPerWindow,
+        limit: most,
         remaining: Math.floor(left),
-        resetMs: Math.ceil((allowed ? limits.requestsPerWindow - left : 1 - left) / perMs),
-        windowMs: limits.requestWindowMs,
+        resetMs: Math.ceil((allowed ? most - left : 1 - left) / perMs),
+        windowMs,
       };
     },
+    give: (subject) => keep(subject, Math.min(most, now(subject) + 1)),
   };
-};
-
-const dropFull = (
-  buckets: Map<string, { readonly tokens: number; readonly at: number }>,
-  now: number,
-  perMs: number,
-): void => {
-  for (const [subject, bucket] of buckets)
-    if (bucket.tokens + (now - bucket.at) * perMs >= limits.requestsPerWindow) buckets.delete(subject);
 };
 
 export interface Concurrency {

@@ -4,8 +4,12 @@ import type { DispatchRequest } from "../domain/dispatch.ts";
 const issuesShown = 20;
 
 /** The operation's parameters, defaults filled in. Throws `invalid_input`; unknown fields are refused, they are most often typing errors. */
-export const validate = (operation: Operation, request: DispatchRequest): OperationParams<OperationName> => {
-  const input = withIfMatch(operation, request);
+export const validate = (
+  operation: Operation,
+  request: DispatchRequest,
+  fields: unknown,
+): OperationParams<OperationName> => {
+  const input = withIfMatch(operation, fields, request.ifMatch);
   const known = operation.input.shape;
   const unknown = Object.keys(input).filter((name) => !Object.hasOwn(known, name));
   if (unknown.length > 0)
@@ -27,8 +31,11 @@ export const validate = (operation: Operation, request: DispatchRequest): Operat
   return parsed.data as OperationParams<OperationName>;
 };
 
-const withIfMatch = (operation: Operation, request: DispatchRequest): Record<string, unknown> => {
-  const { input, ifMatch } = request;
+const withIfMatch = (
+  operation: Operation,
+  input: unknown,
+  ifMatch: string | undefined,
+): Record<string, unknown> => {
   if (input === null || typeof input !== "object" || Array.isArray(input))
     throw new HoldfastError("invalid_input", `the input of ${operation.name} is one object`);
   if (ifMatch === undefined || !Object.hasOwn(operation.input.shape, "if_match"))

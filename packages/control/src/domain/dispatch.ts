@@ -5,7 +5,11 @@ import type { Credential, Principal, Source } from "./principal.ts";
 /** What a door hands over: untrusted, except that framing, Host and Origin were checked. */
 export interface DispatchRequest {
   readonly operation: OperationName;
-  readonly input: unknown;
+  /**
+   * The fields of the request. Called once it is known who asks and that they have a place: only then is a body read. `take` counts what is
+   * held of it from then on, and throws over a limit.
+   */
+  readonly input: (take: (bytes: number) => void) => Promise<unknown>;
   readonly credential: Credential;
   readonly source: Source;
   readonly signal: AbortSignal;
@@ -22,6 +26,14 @@ export interface RateState {
   readonly remaining: number;
   readonly resetMs: number;
   readonly windowMs: number;
+}
+
+/** Bytes that control holds for somebody while it serves one request. */
+export interface Held {
+  /** Throws `limit_reached` when the subject has too much held already, `unavailable` when all together have. */
+  take(bytes: number): void;
+  /** Gives back all that was taken, and answers how much that was. May be called more than once. */
+  release(): number;
 }
 
 interface Answered {
@@ -46,6 +58,8 @@ export interface Dispatch {
   (request: DispatchRequest): Promise<Outcome>;
   /** Who a credential is, for what a door must know before an operation (which tools to list). Throws `unauthenticated`. */
   identify(credential: Credential, source: Source): Promise<Principal>;
+  /** Counts what a door holds of a principal's request before it comes to an operation. Throws as `input`'s `take`. */
+  hold(principal: Principal): Held;
   /** Whether this principal would see the operation at all (tools/list). */
   offers(principal: Principal, operation: OperationName): boolean;
 }

@@ -43,26 +43,28 @@ export const findSessionByHash = (db: Database, tokenHash: Buffer) =>
     .where("owners.state", "=", "active")
     .executeTakeFirst();
 
-/** Of these credentials, those that are still good. */
-export const findValidCredentials = async (
+/** Of these credentials, those that are still good, with the ceilings they have now. */
+export const findStanding = async (
   db: Database,
   credentialIds: readonly string[],
   nowMs: number,
-): Promise<ReadonlySet<string>> => {
+): Promise<ReadonlyMap<string, { readonly ceilings: Ceilings | null }>> => {
   const keys = db
     .selectFrom("keys")
-    .select("id")
+    .select(["id", sql<Ceilings | null>`ceilings`.as("ceilings")])
     .where("id", "in", credentialIds)
     .where("revoked_at_ms", "is", null)
     .where((where) => where.or([where("expires_at_ms", "is", null), where("expires_at_ms", ">", nowMs)]));
   const sessions = db
     .selectFrom("sessions")
-    .select("id")
-    .where("id", "in", credentialIds)
-    .where("ended_at_ms", "is", null)
-    .where("expires_at_ms", ">", nowMs);
+    .innerJoin("owners", "owners.id", "sessions.owner_id")
+    .select(["sessions.id", sql<Ceilings | null>`null`.as("ceilings")])
+    .where("sessions.id", "in", credentialIds)
+    .where("sessions.ended_at_ms", "is", null)
+    .where("sessions.expires_at_ms", ">", nowMs)
+    .where("owners.state", "=", "active");
   const rows = await keys.unionAll(sessions).execute();
-  return new Set(rows.map((row) => row.id));
+  return new Map(rows.map(({ id, ceilings }) => [id, { ceilings }]));
 };
 
 /** `nowMs` by key id; only moves forward. */

@@ -2,36 +2,63 @@ import type { IncomingMessage } from "node:http";
 import { HoldfastError, limits } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 
-/** A whole JSON body must arrive within this; between two pieces of a stream at most this may pass. */
-const jsonMs = 20_000;
+/** A body that is held as a whole must arrive within this; between two pieces of a stream at most `pieceMs` may pass. */
+const wholeMs = 20_000;
 const pieceMs = 60_000;
 
-/** Throws `malformed_request`, `too_large`, `timed_out`. An absent body is `{}`. */
-export const readJson = async (incoming: IncomingMessage, clock: Clock): Promise<unknown> => {
+export interface BodyReader {
+  readonly incoming: IncomingMessage;
+  readonly clock: Clock;
+  /** Tells a caller who waits for it (`Expect: 100-continue`) that the body is wanted. */
+  readonly invite: () => void;
+}
+
+/**
+ * The whole body, each piece counted with `take` as it arrives. Throws what `take` throws, `malformed_request`, `too_large`, `timed_out`.
+ * An absent body is empty.
+ */
+export const readWhole = async (
+  { incoming, clock, invite }: BodyReader,
+  mostBytes: number,
+  take: (bytes: number) => void,
+): Promise<Buffer> => {
   const announced = Number(incoming.headers["content-length"] ?? 0);
-  if (announced > limits.jsonBodyBytes) throw tooLarge(limits.jsonBodyBytes);
+  if (announced > mostBytes) throw tooLarge(mostBytes);
+  invite();
   const slow = new AbortController();
-  const cancel = clock.after(jsonMs, () => slow.abort());
+  const cancel = clock.after(wholeMs, () => slow.abort());
   try {
     const pieces: Buffer[] = [];
     let bytes = 0;
     for await (const piece of piecesOf(incoming, slow.signal)) {
       bytes += piece.length;
-      if (bytes > limits.jsonBodyBytes) throw tooLarge(limits.jsonBodyBytes);
+      if (bytes > mostBytes) throw tooLarge(mostBytes);
+      take(piece.length);
       pieces.push(piece);
     }
-    if (bytes === 0) return {};
-    const type = incoming.headers["content-type"] ?? "";
-    if (!/^application\/json\s*(;|$)/i.test(type))
-      throw new HoldfastError("malformed_request", "the body is not announced as application/json");
-    return parse(Buffer.concat(pieces));
+    return Buffer.concat(pieces);
   } finally {
     cancel();
   }
 };
 
+/** As `readWhole`, and parsed. An absent body is `{}`. */
+export const readJson = async (
+  reader: BodyReader,
+  mostBytes: number,
+  take: (bytes: number) => void,
+): Promise<unknown> => {
+  const bytes = await readWhole(reader, mostBytes, take);
+  if (bytes.length === 0) return {};
+  const type = reader.incoming.headers["content-type"] ?? "";
+  if (!/^application\/json\s*(;|$)/i.test(type))
+    throw new HoldfastError("malformed_request", "the body is not announced as application/json");
+  return parse(bytes);
+};
+
 /** The body as a stream: at most `uploadBytes`, and never silent for long while it is waited for. */
-export async function* readBytes(incoming: IncomingMessage, clock: Clock): AsyncGenerator<Uint8Array> {
+export async function* readBytes({ incoming, clock, invite }: BodyReader): AsyncGenerator<Uint8Array> {
+  invite();
   const slow = new AbortController();
   let cancel = clock.after(pieceMs, () => slow.abort());
   try {
@@ -48,13 +75,49 @@ export async function* readBytes(incoming: IncomingMessage, clock: Clock): Async
   }
 }
 
+const drainBytes = 1024 * 1024;
+const drainMs = 1000;
+
+/** Whether more of the body is to come than was read. */
+export const isUnread = (incoming: IncomingMessage): boolean => {
+  const { headers } = incoming;
+  const announced = Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined;
+  return announced && !incoming.complete;
+};
+
+/**
+ * Throws away what still comes, for a moment: a connection that is closed with unread bytes is reset, and the reply before it may never be
+ * seen. `then` is called when the body has ended or was more or slower than is worth it.
+ */
+export const drain = (incoming: IncomingMessage, clock: Clock, then: () => void): void => {
+  let bytes = 0;
+  let over = false;
+  const end = (): void => {
+    if (over) return;
+    over = true;
+    cancel();
+    incoming.off("data", count);
+    incoming.pause();
+    then();
+  };
+  const cancel = clock.after(drainMs, end);
+  const count = (piece: Buffer): void => {
+    bytes += piece.length;
+    if (bytes > drainBytes) end();
+  };
+  incoming.on("data", count);
+  for (const event of ["end", "error", "close"]) incoming.once(event, end);
+  incoming.resume();
+};
+
 async function* piecesOf(incoming: IncomingMessage, slow: AbortSignal): AsyncGenerator<Buffer> {
   const stop = (): void => {
     incoming.destroy(new HoldfastError("timed_out", "the body of the request did not arrive in time"));
   };
   slow.addEventListener("abort", stop, { once: true });
   try {
-    for await (const piece of incoming) yield piece as Buffer;
+    // Who stops reading still owes the caller a reply on this connection.
+    for await (const piece of incoming.iterator({ destroyOnReturn: false })) yield piece as Buffer;
   } catch (error) {
     if (error instanceof HoldfastError) throw error;
     throw new HoldfastError("malformed_request", "the body of the request broke off", {}, { cause: error });

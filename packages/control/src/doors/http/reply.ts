@@ -1,8 +1,9 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { limits, type Operation, operations, type OperationName } from "@holdfast/contract";
 import type { Clock, Logger } from "@holdfast/kit";
 import type { Outcome } from "../../domain/dispatch.ts";
 import { timestamp } from "../../lib/timestamp.ts";
+import { drain, isUnread } from "./body.ts";
 import { sessionCookie } from "./credential.ts";
 import { attachment } from "./headers.ts";
 import { problemOf, rateHeaders } from "./problem.ts";
@@ -19,13 +20,13 @@ export interface ReplyParts {
 export const sendOutcome = async (
   parts: ReplyParts,
   name: OperationName,
-  outgoing: ServerResponse,
+  outgoing: ServerResponse<IncomingMessage>,
   outcome: Outcome,
   headOnly: boolean,
 ): Promise<void> => {
   if (!outcome.ok) {
     const { status, headers, body } = problemOf(outcome.error, outcome);
-    return sendText(outgoing, status, headers, body);
+    return sendText(parts.clock, outgoing, status, headers, body);
   }
   const operation: Operation = operations[name];
   const { result } = outcome;
@@ -46,12 +47,19 @@ export const sendOutcome = async (
   if ("events" in result) return sendEvents(parts, outgoing, result, headers);
   if ("terminal" in result) {
     result.abandon();
-    return sendText(outgoing, 426, { ...headers, upgrade: "websocket", connection: "upgrade" }, "");
+    return sendText(
+      parts.clock,
+      outgoing,
+      426,
+      { ...headers, upgrade: "websocket", connection: "upgrade" },
+      "",
+    );
   }
   const output: Readonly<Record<string, unknown>> = result.output;
   const version = operation.versioned ? output["version"] : undefined;
   const cookie = cookieOf(parts, name, output);
   sendText(
+    parts.clock,
     outgoing,
     name.endsWith(".create") ? 201 : 200,
     {
@@ -64,20 +72,26 @@ export const sendOutcome = async (
   );
 };
 
+/** A whole reply. Where the request's body was not read to its end the connection ends with it. */
 export const sendText = (
-  outgoing: ServerResponse,
+  clock: Clock,
+  outgoing: ServerResponse<IncomingMessage>,
   status: number,
   headers: Readonly<Record<string, string>>,
   body: string,
 ): void => {
+  const unread = isUnread(outgoing.req);
   // Nothing of ours is to be framed, sniffed or told to other sites.
   outgoing.writeHead(status, {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "content-length": String(Buffer.byteLength(body)),
     ...headers,
+    ...(unread ? { connection: "close" } : {}),
   });
-  outgoing.end(body);
+  if (!unread) return void outgoing.end(body);
+  outgoing.write(body);
+  drain(outgoing.req, clock, () => outgoing.end());
 };
 
 const headersOf = (outcome: Outcome & { readonly ok: true }): Record<string, string> => ({

@@ -1,20 +1,24 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { HoldfastError, type Operation, type OperationName } from "@holdfast/contract";
+import { HoldfastError, limits, type Operation, type OperationName } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 import type { DispatchRequest } from "../../domain/dispatch.ts";
-import { readBytes, readJson } from "./body.ts";
+import { type BodyReader, readBytes, readJson } from "./body.ts";
 import { credentialOf } from "./credential.ts";
 import { idempotencyKeyOf, ifMatchOf, rangeOf } from "./headers.ts";
 import type { HostRules } from "./hosts.ts";
 
-/** The request of one operation as dispatch takes it. Throws for what is no request of ours; nothing is judged here beyond form. */
-export const dispatchRequestOf = async (
-  parts: { readonly clock: Clock; readonly hosts: HostRules; readonly cookieName: string },
+/**
+ * The request of one operation as dispatch takes it, from its head: the body is read when dispatch asks for it. Throws for what is no
+ * request of ours; nothing is judged here beyond form.
+ */
+export const dispatchRequestOf = (
+  parts: { readonly hosts: HostRules; readonly cookieName: string },
   operation: Operation,
-  incoming: IncomingMessage,
+  body: BodyReader,
   path: Readonly<Record<string, string>>,
   signal: AbortSignal,
-): Promise<DispatchRequest> => {
+): DispatchRequest => {
+  const { incoming } = body;
   const { headers } = incoming;
   const credential = credentialOf(
     { authorization: headers.authorization, cookie: headers.cookie },
@@ -22,20 +26,21 @@ export const dispatchRequestOf = async (
   );
   if (credential.kind === "cookie") parts.hosts.requireSameOrigin(originHeaders(incoming));
   const inBody = operation.body === "json" && !["GET", "DELETE"].includes(operation.route.method);
-  const fields = inBody ? await readJson(incoming, parts.clock) : queryOf(operation, incoming);
+  const mostBytes = operation.scope === "public" ? limits.publicBodyBytes : limits.jsonBodyBytes;
   const idempotencyKey = idempotencyKeyOf(single(headers["idempotency-key"]));
   const ifMatch = ifMatchOf(headers["if-match"]);
   const lastEventId = single(headers["last-event-id"]);
   return {
     operation: operation.name as OperationName,
-    input: withPath(fields, path),
+    input: async (take) =>
+      withPath(inBody ? await readJson(body, mostBytes, take) : queryOf(operation, incoming), path),
     credential,
     source: sourceOf(incoming),
     signal,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(ifMatch === undefined ? {} : { ifMatch }),
     ...(lastEventId === undefined ? {} : { lastEventId: lastEventId.slice(0, 100) }),
-    ...(operation.body === "bytes" ? { body: readBytes(incoming, parts.clock) } : {}),
+    ...(operation.body === "bytes" ? { body: readBytes(body) } : {}),
   };
 };
 
@@ -48,6 +53,15 @@ export const originHeaders = (incoming: IncomingMessage) => ({
   host: incoming.headers.host ?? "",
   origin: incoming.headers.origin,
   fetchSite: single(incoming.headers["sec-fetch-site"]),
+});
+
+/** The body of a request that is answered by `outgoing`. */
+export const bodyOf = (outgoing: ServerResponse<IncomingMessage>, clock: Clock): BodyReader => ({
+  incoming: outgoing.req,
+  clock,
+  invite: () => {
+    if (outgoing.req.headers.expect !== undefined && !outgoing.headersSent) outgoing.writeContinue();
+  },
 });
 
 /** Aborts when the caller goes away before the reply is complete. */

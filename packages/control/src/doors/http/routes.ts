@@ -1,5 +1,6 @@
 import {
   HoldfastError,
+  limits,
   type Operation,
   operationNames,
   operations,
@@ -9,10 +10,11 @@ import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import type { Dispatch } from "../../domain/dispatch.ts";
 import { asHoldfastError } from "../../dispatch/failure.ts";
+import { isUnread, readWhole } from "./body.ts";
 import type { HostRules } from "./hosts.ts";
 import { problemOf } from "./problem.ts";
 import { type ReplyParts, sendOutcome, sendText } from "./reply.ts";
-import { callerSignal, dispatchRequestOf, originHeaders } from "./request.ts";
+import { bodyOf, callerSignal, dispatchRequestOf, originHeaders, sourceOf } from "./request.ts";
 
 export interface RouteParts extends ReplyParts {
   readonly dispatch: Dispatch;
@@ -22,8 +24,15 @@ export interface RouteParts extends ReplyParts {
   readonly pages: Readonly<
     Record<string, () => Promise<{ readonly contentType: string; readonly body: string }>>
   >;
-  readonly mcp?: (request: Request, address: string) => Promise<Response>;
+  readonly mcp?: McpDoor;
 }
+
+/** Answers a request from its head where it can; else it asks for the body, which counts with `take`. */
+export type McpDoor = (
+  request: Request,
+  address: string,
+  readBody: (take: (bytes: number) => void) => Promise<Uint8Array>,
+) => Promise<Response>;
 
 type Bindings = { Bindings: HttpBindings };
 
@@ -38,7 +47,7 @@ export const createRoutes = (parts: RouteParts): Hono<Bindings> => {
     const failure = asHoldfastError(error, parts.logger, "none");
     const { status, headers, body } = problemOf(failure);
     if (outgoing.headersSent) outgoing.destroy();
-    else sendText(outgoing, status, allow === undefined ? headers : { ...headers, allow }, body);
+    else sendText(parts.clock, outgoing, status, allow === undefined ? headers : { ...headers, allow }, body);
     return sent();
   };
   app.onError((error, context) => refuse(context, error));
@@ -52,13 +61,27 @@ export const createRoutes = (parts: RouteParts): Hono<Bindings> => {
 
   const { mcp } = parts;
   if (mcp)
-    app.all("/mcp", (context) =>
-      mcp(context.req.raw, context.env.incoming.socket.remoteAddress ?? "unknown"),
-    );
+    app.all("/mcp", async (context) => {
+      const { outgoing } = context.env;
+      const { address } = sourceOf(outgoing.req);
+      const response = await mcp(context.req.raw, address, (take) =>
+        readWhole(bodyOf(outgoing, parts.clock), limits.jsonBodyBytes, take),
+      );
+      if (!isUnread(outgoing.req)) return response;
+      sendText(
+        parts.clock,
+        outgoing,
+        response.status,
+        Object.fromEntries(response.headers),
+        await response.text(),
+      );
+      return sent();
+    });
   for (const [path, page] of Object.entries(parts.pages))
     app.get(path, async (context) => {
       const { contentType, body } = await page();
       sendText(
+        parts.clock,
         context.env.outgoing,
         200,
         { "content-type": contentType, "cache-control": "no-cache", ...pagePolicy },
@@ -106,10 +129,10 @@ const serve = async (
   const headOnly = incoming.method === "HEAD";
   if (headOnly && operation.reply !== "json" && operation.reply !== "bytes")
     throw new HoldfastError("method_not_allowed", "a stream has no HEAD", { allowed: ["GET"] });
-  const request = await dispatchRequestOf(
+  const request = dispatchRequestOf(
     parts,
     operation,
-    incoming,
+    bodyOf(outgoing, parts.clock),
     context.req.param(),
     callerSignal(outgoing),
   );

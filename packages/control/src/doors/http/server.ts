@@ -24,7 +24,11 @@ export interface HttpDoor {
 
 /** REST, the MCP endpoint, SSE and WebSockets on plain HTTP/1.1. The raw head is judged before anything else looks at a request. */
 export const createHttpDoor = (parts: RouteParts): HttpDoor => {
-  const listener = getRequestListener(createRoutes(parts).fetch, { overrideGlobalObjects: false });
+  const listener = getRequestListener(createRoutes(parts).fetch, {
+    overrideGlobalObjects: false,
+    // Bodies that nobody reads are thrown away here, within bounds.
+    autoCleanupIncoming: false,
+  });
   const upgrades = createUpgrades(parts);
   const servers: Server[] = [];
 
@@ -37,7 +41,7 @@ export const createHttpDoor = (parts: RouteParts): HttpDoor => {
         ? new HoldfastError("too_large", "the request target is too long", { limit: limits.urlBytes })
         : new HoldfastError("malformed_request", bad);
     const { status, headers, body } = problemOf(error);
-    sendText(outgoing, status, { ...headers, connection: "close" }, body);
+    sendText(parts.clock, outgoing, status, { ...headers, connection: "close" }, body);
   };
 
   const open = (): Server => {
@@ -54,6 +58,8 @@ export const createHttpDoor = (parts: RouteParts): HttpDoor => {
     });
     server.maxConnections = connectionsLimit;
     server.on("request", handle);
+    // Whoever asks first is told to go on when the body is wanted.
+    server.on("checkContinue", handle);
     server.on("upgrade", (incoming: IncomingMessage, socket: Duplex, head: Buffer) =>
       upgrades.handle(incoming, socket, head),
     );

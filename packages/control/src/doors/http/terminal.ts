@@ -50,7 +50,9 @@ export const createUpgrades = (parts: RouteParts): Upgrades => {
     socket.once("close", close);
     const operation: Operation = operations[route.name];
     const fields = fieldsOf(route.pattern, path);
-    const request = await dispatchRequestOf(parts, operation, incoming, fields, gone.signal);
+    // The head of an upgrade has no body: its bytes are the terminal's.
+    const body = { incoming, clock: parts.clock, invite: () => {} };
+    const request = dispatchRequestOf(parts, operation, body, fields, gone.signal);
     const outcome = await parts.dispatch(request);
     if (!outcome.ok) return refuse(socket, problemOf(outcome.error, outcome));
     const { result } = outcome;

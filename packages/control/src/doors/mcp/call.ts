@@ -19,7 +19,11 @@ export const callTool = async (
   const input = capInput(operation.name, operation.idempotent ? rest : given);
   const outcome = await dispatch({
     operation: operation.name,
-    input,
+    input: (take) => {
+      // A reply may stream on after the door has answered: from here the call itself holds what came.
+      take(caller.hold.release());
+      return Promise.resolve(input);
+    },
     credential: { kind: "bearer", token: caller.token },
     source: { door: "mcp", address: caller.address },
     signal,

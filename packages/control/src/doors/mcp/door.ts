@@ -1,5 +1,5 @@
 import { HoldfastError } from "@holdfast/contract";
-import type { Dispatch } from "../../domain/dispatch.ts";
+import type { Dispatch, Held } from "../../domain/dispatch.ts";
 import type { Principal } from "../../domain/principal.ts";
 import { type Caller, createMcpEndpoint, type McpEndpoint } from "./endpoint.ts";
 import { createServerFactory } from "./server.ts";
@@ -23,6 +23,7 @@ export const createMcpDoor = (options: McpDoorOptions): McpEndpoint =>
 
 export interface PrincipalCaller extends Caller {
   readonly principal: Principal;
+  readonly hold: Held;
 }
 
 const authenticate = async (
@@ -34,7 +35,9 @@ const authenticate = async (
   if (token === undefined) return undefined;
   try {
     const principal = await dispatch.identify({ kind: "bearer", token }, { door: "mcp", address });
-    return principal.kind === "anonymous" ? undefined : { principal, token, address };
+    return principal.kind === "anonymous"
+      ? undefined
+      : { principal, token, address, hold: dispatch.hold(principal) };
   } catch (error) {
     if (error instanceof HoldfastError && error.code === "unauthenticated") return undefined;
     throw error;

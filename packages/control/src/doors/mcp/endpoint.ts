@@ -11,7 +11,12 @@ export interface Caller {
   readonly principal: unknown;
   readonly token: string;
   readonly address: string;
+  /** Counts what is held of the request. Throws when that is too much. */
+  readonly hold?: { take(bytes: number): void; release(): number };
 }
+
+/** Reads the body of a request whose sender is known, telling `take` of each piece. */
+export type ReadBody = (take: (bytes: number) => void) => Promise<Uint8Array>;
 
 export interface McpEndpointOptions {
   readonly factory: McpServerFactory;
@@ -31,8 +36,8 @@ export interface McpEndpointOptions {
 }
 
 export interface McpEndpoint {
-  /** `address` is where the request came from. */
-  fetch(request: Request, address: string): Promise<Response>;
+  /** `address` is where the request came from. Without `readBody` the body is the request's own. */
+  fetch(request: Request, address: string, readBody?: ReadBody): Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -44,32 +49,54 @@ export const createMcpEndpoint = (options: McpEndpointOptions): McpEndpoint => {
     onerror: options.onError,
   });
   return {
-    fetch: async (request, address) => {
-      const refused = refuseOrigin(request, options);
+    fetch: async (given, address, readBody) => {
+      const refused = refuseOrigin(given, options);
       if (refused) return refused;
-      const caller = await authenticate(options, request, address);
+      const caller = await refusing(options.authenticate(given, address));
       if (caller instanceof Response) return caller;
-      if (options.legacy && (await isLegacyRequest(request))) return options.legacy(request);
-      return handler.fetch(request, {
-        authInfo: { token: caller.token, clientId: "holdfast", scopes: [], extra: { caller } },
-      });
+      if (!caller) return unauthenticated(given);
+      const request = await refusing(withBody(given, caller, readBody));
+      if (request instanceof Response) {
+        caller.hold?.release();
+        return request;
+      }
+      try {
+        if (options.legacy && (await isLegacyRequest(request))) return await options.legacy(request);
+        return await handler.fetch(request, {
+          authInfo: { token: caller.token, clientId: "holdfast", scopes: [], extra: { caller } },
+        });
+      } finally {
+        caller.hold?.release();
+      }
     },
     close: () => handler.close(),
   };
 };
 
-const authenticate = async (
-  options: McpEndpointOptions,
+/** The request with its body read. The SDK would read it too, but counts nothing and waits for ever. */
+const withBody = async (
   request: Request,
-  address: string,
-): Promise<Caller | Response> => {
+  caller: Caller,
+  readBody: ReadBody | undefined,
+): Promise<Request> => {
+  if (request.method !== "POST" || !readBody) return request;
+  const body = await readBody((bytes) => caller.hold?.take(bytes));
+  return new Request(request.url, {
+    method: "POST",
+    headers: request.headers,
+    body: Buffer.from(body),
+    signal: request.signal,
+  });
+};
+
+/** A refusal as an answer: nothing of the protocol has begun yet. */
+const refusing = async <T>(work: Promise<T>): Promise<T | Response> => {
   try {
-    return (await options.authenticate(request, address)) ?? unauthenticated(request);
+    return await work;
   } catch (error) {
-    // Without a word on who asks nothing is served: the database is away, or too many guesses came from there.
     if (!(error instanceof HoldfastError)) throw error;
     const { status, title, remedy } = error.definition;
-    return rpcError(status, -32000, `${title}. ${error.message} ${remedy}`);
+    return rpcError(status, -32000, `${error.code}: ${title}. ${error.message} ${remedy}`);
   }
 };
 
