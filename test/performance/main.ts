@@ -17,8 +17,8 @@ import { table } from "./table.ts";
 const main = async (): Promise<void> => {
   const { values } = parseArgs({
     options: {
-      rounds: { type: "string", default: "20" },
-      idle: { type: "string", default: "20" },
+      rounds: { type: "string", default: "12" },
+      idle: { type: "string", default: "100" },
       out: { type: "string", default: join(root, "bench-results/latest.json") },
     },
   });

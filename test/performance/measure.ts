@@ -5,18 +5,28 @@ import type { Instance } from "../support/instance.ts";
 import { idleMemory } from "./subjects/memory.ts";
 import { create, exec, flood, ownSpawn, transfer } from "./subjects/holdfast.ts";
 import { startPeers } from "./subjects/peers-client.ts";
-import { interleave, summarize, type Summary } from "./statistics.ts";
+import { interleave, repeat, type Subject, summarize, type Summary } from "./statistics.ts";
 
 export interface Results {
   readonly notRun: Readonly<Record<string, string | null>>;
   /** Milliseconds. */
-  readonly latency: Readonly<Record<string, Summary>>;
+  readonly latency: Readonly<Record<string, Latency>>;
   readonly transfer: { readonly megabytes: number; readonly up: Summary; readonly down: Summary };
   readonly floodMegabytes: number;
   readonly agentBinaryBytes: number;
   readonly memory: Awaited<ReturnType<typeof idleMemory>>;
   readonly raw: unknown;
 }
+
+export interface Latency {
+  /** After the pause of the others' turns. */
+  readonly paused: Summary;
+  /** One after the other. */
+  readonly busy: Summary;
+}
+
+/** Runs in a row of each subject in each round. */
+const burst = 5;
 
 /** Everything the bench measures, on a running instance. The peers run on the same image in the same rounds. */
 export const measure = async (
@@ -25,23 +35,27 @@ export const measure = async (
 ): Promise<Results> => {
   const { client } = await instance.assistant({ computers: 1000, largest_size: "large" });
   const box = await client.computers.create({ name: "bench" });
-  const peers = await startPeers(await mkdtemp(join(tmpdir(), "hf-bench-")), options.imageArchive);
+  const peers = await startPeers({
+    directory: await mkdtemp(join(tmpdir(), "hf-bench-")),
+    imageArchive: options.imageArchive,
+    cell: `/run/holdfast/${instance.name}/supervisor-state/bundles/${box.id}`,
+  });
+  const asPeer = (name: string): Subject => ({ name, run: repeat(() => peers.time(name)) });
+  const ran = (peer: "crun" | "podman", verb: string): Subject[] =>
+    peers.notRun[peer] === null ? [asPeer(`${peer} ${verb}`)] : [];
   try {
-    const subjects = [
-      { name: "holdfast exec", run: exec(client, box.id) },
-      { name: "cell's own spawn", run: ownSpawn(client, box.id) },
-      { name: "host spawn", run: () => peers.time("spawn") },
-      ...(peers.notRun.crun === null ? ["crun exec"] : []).map(asPeer),
-      ...(peers.notRun.podman === null ? ["podman exec"] : []).map(asPeer),
-      { name: "holdfast create", run: create(client) },
-      ...(peers.notRun.crun === null ? ["crun run"] : []).map(asPeer),
-      ...(peers.notRun.podman === null ? ["podman run"] : []).map(asPeer),
+    const subjects: readonly Subject[] = [
+      { name: "holdfast exec", run: repeat(exec(client, box.id)) },
+      { name: "cell's own spawn", run: await ownSpawn(client, box.id) },
+      asPeer("host spawn"),
+      ...ran("crun", "exec"),
+      ...ran("podman", "exec"),
+      { name: "holdfast create", run: repeat(create(client)) },
+      ...ran("crun", "run"),
+      ...ran("podman", "run"),
     ];
-    function asPeer(name: string): { name: string; run: () => Promise<number> } {
-      return { name, run: () => peers.time(name) };
-    }
-    await interleave(subjects, 2);
-    const samples = await interleave(subjects, options.rounds);
+    await interleave(subjects, { rounds: 1, burst });
+    const samples = await interleave(subjects, { rounds: options.rounds, burst });
 
     const bytes = 256 * 1024 * 1024;
     const transfers = [];
@@ -51,7 +65,12 @@ export const measure = async (
     const floodMegabytes = await flood(client, box.id, control?.pid ?? 0, 10);
     return {
       notRun: peers.notRun,
-      latency: Object.fromEntries(Object.entries(samples).map(([name, values]) => [name, summarize(values)])),
+      latency: Object.fromEntries(
+        Object.entries(samples).map(([name, { paused, busy }]) => [
+          name,
+          { paused: summarize(paused), busy: summarize(busy) },
+        ]),
+      ),
       transfer: {
         megabytes: bytes / 1e6,
         up: summarize(transfers.map(({ up }) => up)),

@@ -2,33 +2,19 @@ import type { Results } from "./measure.ts";
 
 /** The bench as people read it: figure, target, whether it is met. */
 export const table = (results: Results): string => {
-  const median = (name: string): number | undefined => results.latency[name]?.median;
-  const ratio = (own: string, peer: string): number | undefined => {
-    const [left, right] = [median(own), median(peer)];
-    return left === undefined || right === undefined ? undefined : left / right;
-  };
-  const exec = median("holdfast exec");
-  const spawn = median("cell's own spawn");
   const lines = [
-    "latency, ms                median      p99",
-    ...Object.entries(results.latency).map(
-      ([name, { median: middle, p99 }]) =>
-        `  ${name.padEnd(22)} ${middle.toFixed(2).padStart(8)} ${p99.toFixed(2).padStart(8)}`,
-    ),
+    `${"latency, ms".padEnd(24)} ${["one after another", "", "after a pause", ""].map((title) => title.padStart(9)).join(" ")}`,
+    `${" ".repeat(24)} ${["median", "p99", "median", "p99"].map((title) => title.padStart(8)).join(" ")}`,
+    ...Object.entries(results.latency).map(([name, { busy, paused }]) => {
+      const figures = [busy.median, busy.p99, paused.median, paused.p99];
+      return `  ${name.padEnd(22)} ${figures.map((figure) => figure.toFixed(2).padStart(8)).join(" ")}`;
+    }),
     ...Object.entries(results.notRun).flatMap(([name, why]) =>
       why === null ? [] : [`  ${name}: not run (${why})`],
     ),
     "",
-    "promise                                              figure   target",
-    row(
-      "exec over REST − the cell's own spawn, ms",
-      exec !== undefined && spawn !== undefined ? exec - spawn : undefined,
-      4,
-    ),
-    row("exec over REST ÷ crun exec", ratio("holdfast exec", "crun exec"), 0.35),
-    row("exec over REST ÷ podman exec", ratio("holdfast exec", "podman exec"), 0.1),
-    row("create to first result ÷ crun run", ratio("holdfast create", "crun run"), 2.5),
-    row("create to first result ÷ podman run", ratio("holdfast create", "podman run"), 0.5),
+    `  ${"promise".padEnd(48)}   figure`,
+    ...(["busy", "paused"] as const).flatMap((kind) => latencyRows(results, kind)),
     row("agent on disk, MB", results.agentBinaryBytes / 1e6, 2.5),
     row("agent resident, MB", results.memory.agentResident, 2),
     row(`memory of an idle computer, MB (${results.memory.computers})`, results.memory.perComputer, 8),
@@ -38,6 +24,27 @@ export const table = (results: Results): string => {
     row("`yes` for 10 s: control grows, MB", results.floodMegabytes, 20),
   ];
   return lines.join("\n");
+};
+
+const latencyRows = (results: Results, kind: "busy" | "paused"): readonly string[] => {
+  const median = (name: string): number | undefined => results.latency[name]?.[kind].median;
+  const of = (own: string, peer: string, combine: (own: number, peer: number) => number) => {
+    const [left, right] = [median(own), median(peer)];
+    return left === undefined || right === undefined ? undefined : combine(left, right);
+  };
+  const ratio = (own: number, peer: number): number => own / peer;
+  const when = kind === "busy" ? "" : ", after a pause";
+  return [
+    row(
+      `exec − the cell's own spawn, ms${when}`,
+      of("holdfast exec", "cell's own spawn", (own, peer) => own - peer),
+      4,
+    ),
+    row(`exec ÷ crun exec${when}`, of("holdfast exec", "crun exec", ratio), 0.35),
+    row(`exec ÷ podman exec${when}`, of("holdfast exec", "podman exec", ratio), 0.1),
+    row(`create to first result ÷ crun run${when}`, of("holdfast create", "crun run", ratio), 2.5),
+    row(`create to first result ÷ podman run${when}`, of("holdfast create", "podman run", ratio), 0.5),
+  ];
 };
 
 const row = (

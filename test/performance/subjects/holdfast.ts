@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { HoldfastClient } from "@holdfast/sdk";
-import { timed } from "../statistics.ts";
+import { type Subject, timed } from "../statistics.ts";
 
 /** A run of `true` in a computer that is awake, over REST. */
 export const exec = (client: HoldfastClient, computer: string) => (): Promise<number> =>
@@ -21,13 +21,42 @@ export const create = (client: HoldfastClient) => async (): Promise<number> => {
   return milliseconds;
 };
 
-/** What a spawn costs inside the cell without us: posix_spawn and wait, by a program that runs there. Median of 50, milliseconds. */
-export const ownSpawn = (client: HoldfastClient, computer: string) => async (): Promise<number> => {
-  const program =
-    "import os,time\nr=[]\nfor i in range(50):\n t=time.perf_counter(); p=os.posix_spawn('/bin/true',['true'],{}); os.waitpid(p,0); r.append(time.perf_counter()-t)\nprint(sorted(r)[25]*1000)";
-  const { stdout } = await client.processes.exec({ computer, argv: ["python3", "-c", program] });
-  return Number(stdout);
+/**
+ * What a spawn costs inside the cell without us: posix_spawn and wait, by a program that runs there, told how many by a line on its
+ * standard input. So its first one comes after a pause as everybody's does.
+ */
+export const ownSpawn = async (client: HoldfastClient, computer: string): Promise<Subject["run"]> => {
+  const started = await client.processes.start({
+    computer,
+    argv: ["python3", "-c", spawner],
+    stdin_open: true,
+  });
+  const process = started.id;
+  let cursor = 0;
+  return async (count) => {
+    await client.processes.input({ computer, process, text: `${count}\n` });
+    let line = "";
+    while (!line.endsWith("\n")) {
+      const page = await client.processes.output({ computer, process, cursor, wait_ms: 10_000 });
+      if (page.ended) throw new Error("the spawner ended");
+      line += page.stdout;
+      cursor = page.next_cursor;
+    }
+    return JSON.parse(line) as number[];
+  };
 };
+
+const spawner = `
+import json, os, sys, time
+for line in sys.stdin:
+    samples = []
+    for _ in range(int(line)):
+        since = time.perf_counter()
+        child = os.posix_spawn("/bin/true", ["true"], {})
+        os.waitpid(child, 0)
+        samples.append((time.perf_counter() - since) * 1000)
+    print(json.dumps(samples), flush=True)
+`;
 
 /** MB/s of a file of `bytes`, up and then down. */
 export const transfer = async (client: HoldfastClient, computer: string, bytes: number) => {

@@ -1,11 +1,16 @@
+import { spawnSync } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import type { HoldfastClient } from "@holdfast/sdk";
 import type { Instance } from "../../support/instance.ts";
 import { proportionalMegabytes, residentMegabytes } from "./holdfast.ts";
 
+/** What a computer may cost beside what its cgroup counts: its netns and mounts, and threads of the kernel. Of /proc/meminfo. */
+const kernelFields = ["Slab", "KernelStack", "PageTables", "Percpu"] as const;
+
 /**
  * Idle memory, MB: all programs with Postgres (PSS, every process whose ancestors are the programs), one agent (RSS), and what each of
- * `count` idle computers takes of the host's available memory, caches dropped before both readings.
+ * `count` idle computers takes: the memory its cgroup counts plus the growth of the kernel's own, caches dropped before each reading. What
+ * is in both (kernel memory that the cgroup is charged for) is counted twice. MemAvailable swings by more than all of it.
  */
 export const idleMemory = async (instance: Instance, client: HoldfastClient, count: number) => {
   const programs = await instance.programs();
@@ -20,9 +25,9 @@ export const idleMemory = async (instance: Instance, client: HoldfastClient, cou
     family.map(async (pid) => ((await isInCell(pid)) ? 0 : proportionalMegabytes(pid))),
   );
 
-  const before = await availableMegabytes();
+  const before = await readMemory(instance);
   for (let index = 0; index < count; index += 1) await client.computers.create({ name: `idle-x${index}` });
-  const after = await availableMegabytes();
+  const after = await readMemory(instance);
   const agents = (
     await Promise.all(
       [...(await parentsOfAll()).keys()].map(async (pid) =>
@@ -36,7 +41,9 @@ export const idleMemory = async (instance: Instance, client: HoldfastClient, cou
     programs: outside.reduce((sum, megabytes) => sum + megabytes, 0),
     agentResident: Math.max(0, ...agents),
     computers: count,
-    perComputer: (before - after) / count,
+    perComputer: (after.cells + after.kernel - before.cells - before.kernel) / count,
+    ofCgroups: (after.cells - before.cells) / count,
+    ofKernel: (after.kernel - before.kernel) / count,
   };
 };
 
@@ -65,8 +72,19 @@ const isInCell = async (pid: number): Promise<boolean> => {
   return map !== "" && !/^\s*0\s+0\s/.test(map);
 };
 
-const availableMegabytes = async (): Promise<number> => {
+/** Megabytes after a rest in which what was just started comes to an end. */
+const readMemory = async (instance: Instance): Promise<{ cells: number; kernel: number }> => {
+  await new Promise((resolve) => setTimeout(resolve, 5000));
+  spawnSync("sync");
   await writeFile("/proc/sys/vm/drop_caches", "3");
   const text = await readFile("/proc/meminfo", "utf8");
-  return Number(/MemAvailable:\s+(\d+)/.exec(text)?.[1] ?? Number.NaN) / 1024;
+  const kernel = kernelFields
+    .map((name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(text)?.[1] ?? 0) / 1024)
+    .reduce((sum, megabytes) => sum + megabytes, 0);
+  const [v1, v2] = [
+    `/sys/fs/cgroup/memory/holdfast-${instance.shortId}/memory.usage_in_bytes`,
+    `/sys/fs/cgroup/holdfast-${instance.shortId}/memory.current`,
+  ];
+  const bytes = await readFile(v1, "utf8").catch(() => readFile(v2, "utf8"));
+  return { cells: Number(bytes) / 1e6, kernel };
 };

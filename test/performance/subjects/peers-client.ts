@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
+import type { PeerOptions } from "./peers.ts";
 
 export interface PeersClient {
   /** Why a peer could not start; null where it runs. */
@@ -14,23 +15,14 @@ export interface PeersClient {
  * Debian 12's crun refuses hybrid hosts whose v2 hierarchy holds a controller. The peers run in a mount namespace where that hierarchy is
  * left out, which is no change to the host; they are timed by a process inside it, so the namespace costs them nothing.
  */
-export const startPeers = async (directory: string, imageArchive: string): Promise<PeersClient> => {
+export const startPeers = async (options: PeerOptions): Promise<PeersClient> => {
   const script = 'if [ -d /sys/fs/cgroup/unified ]; then umount /sys/fs/cgroup/unified; fi; exec "$@"';
   const program = join(import.meta.dirname, "peers-process.ts");
   const child = spawn(
     "unshare",
     [
-      "--mount",
-      "--propagation",
-      "private",
-      "sh",
-      "-c",
-      script,
-      "sh",
-      process.execPath,
-      program,
-      directory,
-      imageArchive,
+      ...["--mount", "--propagation", "private", "sh", "-c", script, "sh", process.execPath, program],
+      ...[options.directory, options.imageArchive, options.cell],
     ],
     { stdio: ["ignore", "inherit", "inherit", "ipc"] },
   );

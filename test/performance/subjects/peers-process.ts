@@ -2,10 +2,10 @@
 import process from "node:process";
 import { openPeers } from "./peers.ts";
 
-const [directory = "", archive = ""] = process.argv.slice(2);
-const peers = await openPeers(directory, archive);
+const [directory = "", imageArchive = "", cell = ""] = process.argv.slice(2);
+const peers = await openPeers({ directory, imageArchive, cell });
 const subjects: Readonly<Record<string, (() => Promise<number>) | undefined>> = {
-  spawn: peers.spawn,
+  "host spawn": peers.spawn,
   "crun exec": peers.crun.exec,
   "crun run": peers.crun.run,
   "podman exec": peers.podman.exec,

@@ -1,13 +1,22 @@
 import { spawn, spawnSync } from "node:child_process";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { timed } from "../statistics.ts";
+import { copyBundle } from "./bundle.ts";
 
 /** What is measured beside Holdfast: the runtime alone and podman, on the same image. One that cannot start says why instead. */
 export interface Peer {
   readonly exec: (() => Promise<number>) | undefined;
   readonly run: (() => Promise<number>) | undefined;
   readonly notRun: string | undefined;
+}
+
+export interface PeerOptions {
+  /** Made by the caller, removed by `close`. */
+  readonly directory: string;
+  readonly imageArchive: string;
+  /** Bundle of a computer that is awake. */
+  readonly cell: string;
 }
 
 export interface Peers {
@@ -21,15 +30,20 @@ export interface Peers {
 const podmanFlags = ["--network=none", "--ulimit", "nofile=4096:4096", "--ulimit", "nproc=4096:4096"];
 
 /**
- * Prepares bundles in `directory` from the image's archive. Must run in a mount namespace of its own without the v2 hierarchy where the
+ * Prepares bundles from the image's archive and a cell's configuration. Must run in a mount namespace of its own without the v2 hierarchy where the
  * host is hybrid (`main.ts`): crun of Debian 12 refuses to start there otherwise.
  */
-export const openPeers = async (directory: string, imageArchive: string): Promise<Peers> => {
+export const openPeers = async (options: PeerOptions): Promise<Peers> => {
+  const { directory, imageArchive, cell } = options;
   const rootfs = join(directory, "rootfs");
   await mkdir(rootfs, { recursive: true });
+  // The cell's root passes through it as nobody.
+  await chmod(directory, 0o711);
   await command("tar", ["--zstd", "--extract", "--file", imageArchive, "--directory", rootfs]);
-  const sleeper = await bundle(directory, "sleeper", rootfs, ["/bin/sleep", "3600"]);
-  const once = await bundle(directory, "once", rootfs, ["/bin/true"]);
+  const bundle = (name: string, args: readonly string[]): Promise<string> =>
+    copyBundle({ cell, path: join(directory, name), rootfs, args });
+  const sleeper = await bundle("sleeper", ["/bin/sleep", "3600"]);
+  const once = await bundle("once", ["/bin/true"]);
   const tag = `hf-bench-${process.pid}`;
   let runs = 0;
   const crunFailed = await attempt(() => command("crun", ["run", "--detach", "--bundle", sleeper, tag]));
@@ -75,28 +89,6 @@ export const openPeers = async (directory: string, imageArchive: string): Promis
       await rm(directory, { recursive: true, force: true });
     },
   };
-};
-
-/** A bundle as `crun spec` writes it, with our image and command. */
-const bundle = async (
-  directory: string,
-  name: string,
-  rootfs: string,
-  args: readonly string[],
-): Promise<string> => {
-  const path = join(directory, name);
-  await mkdir(path, { recursive: true });
-  await command("crun", ["spec"], path);
-  const config = JSON.parse(await readFile(join(path, "config.json"), "utf8")) as {
-    process: { terminal: boolean; args: readonly string[]; rlimits: unknown[] };
-    root: { path: string };
-  };
-  config.process.terminal = false;
-  config.process.args = args;
-  config.process.rlimits = [];
-  config.root.path = rootfs;
-  await writeFile(join(path, "config.json"), JSON.stringify(config));
-  return path;
 };
 
 const attempt = async (run: () => Promise<void>): Promise<string | undefined> => {
