@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path";
-import { test } from "node:test";
-import { importsOf, tracked } from "./sources.ts";
+import { after, test } from "node:test";
+import { tracked } from "./sources.ts";
+import { Sources } from "./uses.ts";
 
 /** Which of our packages each package may import. Mirrors ARCHITECTURE.md, "Where things are". */
 const packages: Readonly<Record<string, readonly string[]>> = {
@@ -44,49 +45,92 @@ const excepted: readonly { readonly from: RegExp; readonly to: RegExp }[] = [
   { from: /^(app|modules|housekeeping)/, to: /^(app|modules|housekeeping)/ },
 ];
 
+const compiled = new Sources();
+after(() => compiled.close());
+
 const sources = tracked(".ts").filter((file) => file.startsWith("packages/") && !file.endsWith(".test.ts"));
+const canary = compiled.imports("tools/check/canary/seeded-imports.ts");
 
-test("packages import only what the table allows", () => {
-  const wrong: string[] = [];
-  for (const file of sources) {
-    const name = file.split("/")[1] ?? "";
-    const allowed = packages[name];
-    assert.ok(allowed, `packages/${name} is not in the table of this test`);
-    for (const specifier of importsOf(file)) {
-      const own = /^@holdfast\/([a-z]+)/.exec(specifier)?.[1];
-      if (own !== undefined && own !== name && !allowed.includes(own))
-        wrong.push(`${file} imports ${specifier}`);
-      const third = own === undefined && !/^(\.|node:)/.test(specifier) ? specifier.split("/")[0] : undefined;
-      if (third !== undefined && outside[name] && !outside[name].includes(third))
-        wrong.push(`${file} imports ${specifier}`);
-      if (specifier.startsWith(".")) {
-        const target = normalize(join(dirname(file), specifier));
-        if (!target.startsWith(`packages/${name}/`))
-          wrong.push(`${file} reaches out of its package to ${target}`);
-      }
+/** What of these imports the table of packages refuses to a file. */
+const refusedToPackage = (file: string, specifiers: readonly string[]): readonly string[] => {
+  const name = file.split("/")[1] ?? "";
+  const allowed = packages[name];
+  if (!allowed) return [`packages/${name} is not in the table of this test`];
+  return specifiers.flatMap((specifier) => {
+    if (specifier.startsWith(".")) {
+      const target = normalize(join(dirname(file), specifier));
+      return target.startsWith(`packages/${name}/`)
+        ? []
+        : [`${file} reaches out of its package to ${target}`];
     }
-  }
-  assert.deepEqual(wrong, []);
-});
+    const own = /^@holdfast\/([a-z]+)/.exec(specifier)?.[1];
+    const third = own === undefined && !specifier.startsWith("node:") ? specifier.split("/")[0] : undefined;
+    const refused =
+      (own !== undefined && own !== name && !allowed.includes(own)) ||
+      (third !== undefined && outside[name] !== undefined && !outside[name].includes(third));
+    return refused ? [`${file} imports ${specifier}`] : [];
+  });
+};
 
-test("inside control, imports go one way", () => {
-  const wrong: string[] = [];
+/** What of these imports goes against the order inside control. */
+const refusedInControl = (file: string, specifiers: readonly string[]): readonly string[] => {
   const nameOf = (path: string): string => (path.split("/")[3] ?? "").replace(/\.ts$/, "");
   const inside = (path: string): string => path.slice("packages/control/src/".length);
   const stepOf = (path: string): number => steps.findIndex((names) => names.includes(nameOf(path)));
-  for (const file of sources.filter((path) => path.startsWith("packages/control/src/"))) {
-    if (file === "packages/control/src/index.ts") continue;
-    const from = stepOf(file);
-    if (from === -1) {
-      wrong.push(`${file} stands in no step of this test's table`);
-      continue;
-    }
-    for (const specifier of importsOf(file).filter((text) => text.startsWith("."))) {
-      const target = normalize(join(dirname(file), specifier));
-      if (nameOf(target) === nameOf(file) || stepOf(target) > from) continue;
-      if (excepted.some((edge) => edge.from.test(inside(file)) && edge.to.test(inside(target)))) continue;
-      wrong.push(`${file} imports ${target}`);
-    }
-  }
-  assert.deepEqual(wrong, []);
+  const from = stepOf(file);
+  if (from === -1) return [`${file} stands in no step of this test's table`];
+  return specifiers
+    .filter((text) => text.startsWith("."))
+    .map((specifier) => normalize(join(dirname(file), specifier)))
+    .filter(
+      (target) =>
+        nameOf(target) !== nameOf(file) &&
+        stepOf(target) <= from &&
+        !excepted.some((edge) => edge.from.test(inside(file)) && edge.to.test(inside(target))),
+    )
+    .map((target) => `${file} imports ${target}`);
+};
+
+test("imports of every kind are seen", () => {
+  assert.deepEqual(canary, [
+    "@holdfast/control",
+    "@holdfast/kit",
+    "kysely",
+    "@holdfast/launcher",
+    "@holdfast/supervisor",
+    "pg",
+    "../doors/http/server.ts",
+    "../../../cli/src/main.ts",
+  ]);
+});
+
+test("packages import only what the table allows", () => {
+  // What the canary imports is refused to a program that may do little, each by its reason.
+  assert.deepEqual(refusedToPackage("packages/supervisor/src/cells/canary.ts", canary), [
+    "packages/supervisor/src/cells/canary.ts imports @holdfast/control",
+    "packages/supervisor/src/cells/canary.ts imports kysely",
+    "packages/supervisor/src/cells/canary.ts imports @holdfast/launcher",
+    "packages/supervisor/src/cells/canary.ts imports pg",
+    "packages/supervisor/src/cells/canary.ts reaches out of its package to packages/cli/src/main.ts",
+  ]);
+  assert.equal(refusedToPackage("packages/unknown/src/main.ts", []).length, 1);
+  assert.deepEqual(
+    sources.flatMap((file) => refusedToPackage(file, compiled.imports(file))),
+    [],
+  );
+});
+
+test("inside control, imports go one way", () => {
+  assert.deepEqual(refusedInControl("packages/control/src/domain/canary.ts", canary), [
+    "packages/control/src/domain/canary.ts imports packages/control/src/doors/http/server.ts",
+    "packages/control/src/domain/canary.ts imports packages/cli/src/main.ts",
+  ]);
+  assert.equal(refusedInControl("packages/control/src/elsewhere/canary.ts", []).length, 1);
+  const inControl = sources.filter(
+    (file) => file.startsWith("packages/control/src/") && file !== "packages/control/src/index.ts",
+  );
+  assert.deepEqual(
+    inControl.flatMap((file) => refusedInControl(file, compiled.imports(file))),
+    [],
+  );
 });

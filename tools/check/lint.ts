@@ -39,11 +39,11 @@ export const lint = async (): Promise<Outcome> => {
 
 /** Each line of the canary that ends in `// <rule>` must be reported. The name may stand on the line below what it is about. */
 const expected = (): { readonly file: string; readonly line: number; readonly rule: string }[] =>
-  ["seeded-cycle.ts", "seeded-defects.ts"].flatMap((file) =>
+  ["seeded-cycle.ts", "seeded-defects.ts", "seeded-imports.ts"].flatMap((file) =>
     readFileSync(join(root, canary, file), "utf8")
       .split("\n")
       .flatMap((text, index) => {
-        const rule = /\/\/ ((?:typescript|import)\/[a-z-]+)$/.exec(text)?.[1];
+        const rule = /\/\/ ((?:typescript|import|eslint)\/[a-z-]+)$/.exec(text)?.[1];
         const own = rule !== undefined && text.trim().startsWith("//");
         return rule === undefined ? [] : [{ file, line: own ? index : index + 1, rule: asCode(rule) }];
       }),

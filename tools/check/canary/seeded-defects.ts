@@ -61,3 +61,16 @@ export function thrown(): never {
 export function old(thing: Thing): number {
   return thing.length; // typescript/no-deprecated
 }
+
+export function equal(one: unknown, other: unknown): boolean {
+  return one == other; // eslint/eqeqeq
+}
+
+export function older(): number {
+  var one = 1; // eslint/no-var
+  let two = 2; // eslint/prefer-const
+  try {
+    one += two;
+  } catch {} // eslint/no-empty
+  return one;
+}

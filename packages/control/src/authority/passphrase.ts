@@ -1,4 +1,5 @@
-import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from "node:crypto";
+import { scrypt, timingSafeEqual, type ScryptOptions } from "node:crypto";
+import { secretBytes } from "../lib/random.ts";
 
 /** OWASP's password storage cheat sheet, 2024: N = 2^16, r = 8, p = 2 (64 MiB for each hash under way). */
 const cost = { N: 1 << 16, r: 8, p: 2, maxmem: 128 * 1024 * 1024 };
@@ -31,7 +32,7 @@ export const createPassphrases = (): Passphrases => {
   };
 
   const hash = async (passphrase: string): Promise<string> => {
-    const salt = randomBytes(16);
+    const salt = secretBytes(16);
     const key = await derive(passphrase, salt, cost);
     return `scrypt$${cost.N}$${cost.r}$${cost.p}$${salt.toString("base64url")}$${key.toString("base64url")}`;
   };

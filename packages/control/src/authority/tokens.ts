@@ -1,11 +1,11 @@
-import { randomBytes } from "node:crypto";
 import { sha256 } from "../lib/digest.ts";
+import { secretBytes } from "../lib/random.ts";
 
 /** `hf_` keys and `hfs_` sessions: 256 random bits, so a plain SHA-256 is stored. The prefix lets scanners find leaked ones. */
 export type NewToken = (prefix: "hf_" | "hfs_") => { readonly token: string; readonly hash: Buffer };
 
 export const createTokens =
-  (random: (bytes: number) => Buffer = randomBytes): NewToken =>
+  (random: (bytes: number) => Buffer = secretBytes): NewToken =>
   (prefix) => {
     const token = `${prefix}${random(32).toString("base64url")}`;
     return { token, hash: sha256(token) };
@@ -20,7 +20,7 @@ export const tokenKind = (token: string): "key" | "session" | undefined => {
 const codeAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /** One-time codes are read and typed by people: 100 random bits as `xxxxx-xxxxx-xxxxx-xxxxx`. */
-export const newLoginCode = (random: (bytes: number) => Buffer = randomBytes): string => {
+export const newLoginCode = (random: (bytes: number) => Buffer = secretBytes): string => {
   const letters = [...random(20)].map((byte) => codeAlphabet[byte & 31] ?? "0").join("");
   return (letters.match(/.{5}/g) ?? []).join("-");
 };

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 export const sha256 = (data: string | Uint8Array): Buffer => createHash("sha256").update(data).digest();
 
 /** Fields a caller types from memory: a digest of them could be guessed offline. */
-const typedSecrets = new Set(["passphrase", "code"]);
+const typedSecrets: ReadonlySet<string> = new Set(["passphrase", "code"]);
 
 /** SHA-256 of an operation's validated input: keys in order, so equal inputs have equal digests. */
 export const inputDigest = (operation: string, input: unknown): Buffer =>

@@ -24,8 +24,8 @@ export interface Bundles {
   remove(computerId: string): Promise<void>;
 }
 
-const mountPoints = ["lower", "volume", "root"];
-const files = ["agent", "config.json", "runtime.log", "pid"];
+const mountPoints: readonly string[] = ["lower", "volume", "root"];
+const files: readonly string[] = ["agent", "config.json", "runtime.log", "pid"];
 
 export const createBundles = (options: {
   readonly places: Places;

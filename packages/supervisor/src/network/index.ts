@@ -36,7 +36,7 @@ export interface Network {
 }
 
 /** Settings of the namespace: nothing is forwarded, no IPv6 at all, and no answer from an address of another link. */
-const settings = [
+const settings: readonly string[] = [
   "net.ipv4.ip_forward=0",
   "net.ipv4.conf.all.forwarding=0",
   "net.ipv4.conf.all.accept_redirects=0",

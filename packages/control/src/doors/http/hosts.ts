@@ -1,7 +1,7 @@
 import { HoldfastError } from "@holdfast/contract";
 
 /** Names under which a browser page cannot reach us by rebinding DNS: `doors` accept no others unless allowed by the operator. */
-const loopbackNames = new Set(["localhost", "127.0.0.1", "[::1]"]);
+const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 export interface HostRules {
   allowsHost(host: string): boolean;
