@@ -107,6 +107,24 @@ describe("services", () => {
     await services("/second", "DELETE");
   });
 
+  test("services declared at once are each started once, and all answers tell so", async () => {
+    const names = ["a", "b", "c", "d", "e", "f"].map((letter) => `at-once-${letter}`);
+    // The line is there before the shell could be told to end.
+    const command = "trap '' TERM; echo started; exec sleep 1000";
+    const created = await Promise.all(
+      names.map((name) => services("", "POST", { name, command, cwd: "/tmp", stop_grace_ms: 2000 })),
+    );
+    for (const { body } of created)
+      assert.deepEqual([body["state"], body["reason"]], ["ready", null], JSON.stringify(body));
+    for (const name of names)
+      await until(`the one line of ${name}`, async () => {
+        const { text } = (await services(`/${name}/logs`)).body;
+        assert.doesNotMatch(String(text), /started\nstarted/);
+        return text === "started\n";
+      });
+    await Promise.all(names.map((name) => services(`/${name}`, "DELETE")));
+  });
+
   test("logs end with the last lines and go on from a cursor; a failing service says so", async () => {
     const created = await services("", "POST", {
       name: "failing",

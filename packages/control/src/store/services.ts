@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
 import type { Tables } from "./tables/index.ts";
-import type { Database, Transaction } from "./transaction.ts";
+import type { Database, Store, Transaction } from "./transaction.ts";
 
 export type ServiceRow = Selectable<Tables["services"]>;
 
@@ -93,17 +93,31 @@ export const deleteServices = async (db: Transaction, computerId: string): Promi
   await db.deleteFrom("services").where("computer_id", "=", computerId).execute();
 };
 
-/** A new cell starts its services with the computer's environment of now. */
-export const renewEnvironments = async (
-  db: Database | Transaction,
-  computerId: string,
-  environment: Readonly<Record<string, string>>,
-): Promise<void> => {
-  await db
-    .updateTable("services")
-    .set({ base_environment: environment })
-    .where("computer_id", "=", computerId)
-    .execute();
+/**
+ * A new cell starts its services with the computer's environment of now. A change is a new revision, so that a set that was read before it
+ * cannot come after it.
+ */
+export const renewEnvironments = async (store: Store, computerId: string): Promise<void> => {
+  const isOld = (db: Database | Transaction) =>
+    db
+      .selectFrom("services")
+      .innerJoin("computers", "computers.id", "services.computer_id")
+      .select("services.id")
+      .where("computers.id", "=", computerId)
+      .whereRef("services.base_environment", "is distinct from", "computers.environment");
+  // Mostly none is, and a lock is a write.
+  if ((await isOld(store.db).limit(1).execute()).length === 0) return;
+  await store.transaction(async (transaction) => {
+    // The computer's row first, as all others take them.
+    await nextRevision(transaction, computerId);
+    await transaction
+      .updateTable("services")
+      .from("computers")
+      .set((all) => ({ base_environment: all.ref("computers.environment") }))
+      .where("services.id", "in", isOld(transaction))
+      .whereRef("computers.id", "=", "services.computer_id")
+      .execute();
+  });
 };
 
 /** The next revision of a computer's set of services: the agent refuses an older one, whatever overtakes what. */

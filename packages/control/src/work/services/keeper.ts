@@ -1,6 +1,6 @@
 import type { AgentServiceState } from "@holdfast/contract";
 import type { CrashPoint } from "@holdfast/kit";
-import type { Agents } from "../../domain/agents.ts";
+import { AgentFault, type Agents } from "../../domain/agents.ts";
 import type { Computer } from "../../domain/computer.ts";
 import type { EventLog } from "../../domain/events.ts";
 import { getComputer } from "../../store/computers.ts";
@@ -25,11 +25,11 @@ export class ServiceKeeper {
 
   /** A new cell: services start with the environment of now. */
   async start(computer: Computer): Promise<void> {
-    await renewEnvironments(this.#parts.store.db, computer.id, computer.environment);
+    await renewEnvironments(this.#parts.store, computer.id);
     await this.push(computer);
   }
 
-  /** Sends the full set. May be repeated and overtaken: the agent refuses an older revision, and then has a newer set already. */
+  /** Sends the full set. May be repeated and overtaken: the agent refuses an older revision, and then tells of the newer set it has. */
   async push(computer: Computer): Promise<readonly AgentServiceState[]> {
     const { store, agents, crashPoint } = this.#parts;
     // The revision is read first: the set may then be newer than its number, never older.
@@ -37,9 +37,14 @@ export class ServiceKeeper {
     const rows = await listServices(store.db, computer.id);
     if (!now || (rows.length === 0 && now.servicesRevision <= 1)) return [];
     crashPoint("services-before-apply");
-    const { services } = await agents
-      .of(computer.id)
-      .plain("services.apply", { revision: now.servicesRevision, services: specsOf(rows) });
+    const agent = agents.of(computer.id);
+    const { services } = await agent
+      .plain("services.apply", { revision: now.servicesRevision, services: specsOf(rows) })
+      .catch((error: unknown) => {
+        if (error instanceof AgentFault && error.agentCode === "stale_revision")
+          return agent.plain("services.list", {});
+        throw error;
+      });
     crashPoint("services-applied");
     await this.tell(computer, rows, services);
     return services;
