@@ -187,6 +187,8 @@ test("76: hostile archives are refused and leave nothing; a good one is whole", 
     { computer, path: "/work/twins" },
     tarOf(link("name", "../../etc/hostname", "2"), link("out", canaryPath, "2")),
   );
+  const kept = await run(assistant, computer, "cd /work/twins && readlink name out");
+  assert.equal(kept.stdout, `../../etc/hostname\n${canaryPath}\n`);
   assert.equal(await download("/work/twins/name"), await download("/etc/hostname"));
   assert.notEqual(await download("/work/twins/out").catch(() => "nothing there"), canary);
 });

@@ -253,7 +253,7 @@ export const archiveImport = operation({
   title: "Import an archive",
   summary: "Unpack a tar archive into a directory",
   description:
-    "Unpacks the request body (tar, or tar with gzip) into a directory: whole or not at all. Absolute paths, `..`, links that lead out, devices, FIFOs and setuid files are refused.",
+    "Unpacks the request body (tar, or tar with gzip) into a directory: whole or not at all. Refused are absolute paths, `..`, whatever would be unpacked through a link, hard links to what the archive has not brought, devices, FIFOs and setuid files. Symbolic links stay as they are, wherever they point, and are not followed while unpacking.",
   input: z.object(one),
   output: z.looseObject({ entries: z.number(), bytes: z.number() }),
   route: { method: "PUT", path: "/v1/computers/{computer}/archive" },
