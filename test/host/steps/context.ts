@@ -34,6 +34,8 @@ export const asked = (hand: Hand, script: string, timeoutMs: number = ceilings.c
 
 export const cloneDirectory = "/root/holdfast";
 export const pinnedNode = "node_modules/node/bin/node";
+export const address = "http://127.0.0.1:7300";
+export const keyFile = "/var/lib/holdfast/assistant-key";
 export const holdfast = "node bin/holdfast.mjs";
 
 /** Throws `otherwise` when it does not hold. */

@@ -1,9 +1,17 @@
 import { acknowledged, type Acknowledged } from "../guest/acknowledged.ts";
-import { asked, ceilings, type Context, holdfast, must, pinnedNode, quoted } from "./context.ts";
+import {
+  address,
+  asked,
+  ceilings,
+  type Context,
+  holdfast,
+  keyFile,
+  must,
+  pinnedNode,
+  quoted,
+} from "./context.ts";
 import { afterBoot } from "./reboot.ts";
 
-const address = "http://127.0.0.1:7300";
-const keyFile = "/var/lib/holdfast/assistant-key";
 const fewest = 24;
 const soMore = 12;
 

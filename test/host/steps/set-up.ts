@@ -1,4 +1,14 @@
-import { asked, ceilings, type Context, holdfast, must, pinnedNode, quoted } from "./context.ts";
+import {
+  address,
+  asked,
+  ceilings,
+  type Context,
+  holdfast,
+  keyFile,
+  must,
+  pinnedNode,
+  quoted,
+} from "./context.ts";
 
 /** The host as Debian made it: which kernel, which layout, and that it lacks what Holdfast needs. */
 export const lookAtHost = async (context: Context): Promise<void> => {
@@ -63,7 +73,7 @@ export const setUpHoldfast = async (context: Context): Promise<void> => {
   await report.check("the main job over the official MCP client", async () => {
     const text = await quoted(
       context,
-      `${pinnedNode} examples/quickstart/main.ts --url http://127.0.0.1:7300/mcp --key-file /var/lib/holdfast/assistant-key`,
+      `${pinnedNode} examples/quickstart/main.ts --url ${address}/mcp --key-file ${keyFile}`,
     );
     must(text.includes("The quickstart succeeded."), "it did not succeed");
     return "The quickstart succeeded.";
