@@ -31,11 +31,17 @@ export const ensureAgent = async (
       );
     }
     const build = join(cacheDirectory, "agent", "build");
-    await command(["cargo", "build", "--release", "--locked", "--target", target], {
-      directory: join(source, "native/agent"),
-      environment: { ...compiler, ...proxies(), CARGO_TARGET_DIR: build },
-      onLine: note,
-    });
+    const cargo = (...words: readonly string[]) =>
+      command(["cargo", ...words, "--release", "--locked", "--target", target], {
+        directory: join(source, "native/agent"),
+        environment: { ...compiler, ...proxies(), CARGO_TARGET_DIR: build },
+        onLine: note,
+      });
+    // Cargo goes by the time of files, and takes what another clone built last for this one's. What it depends on is kept.
+    await cargo("clean", "--package", "holdfast-agent");
+    await cargo("build");
+    if ((await binaryPath(source)) !== path)
+      throw new Error("the agent's sources were changed while they were built. Run this again.");
     const directory = join(path, "..");
     await mkdir(directory, { recursive: true, mode: 0o755 });
     await copyFile(join(build, target, "release/holdfast-agent"), `${path}.new`);
