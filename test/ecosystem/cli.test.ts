@@ -208,7 +208,10 @@ test("the bridge answers everything it was asked before its input ended", async 
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as { id: number; error?: unknown });
-  assert.deepEqual(answers.map(({ id }) => id).toSorted((one, other) => one - other), [1, 2, 3, 4, 5]);
+  assert.deepEqual(
+    answers.map(({ id }) => id).toSorted((one, other) => one - other),
+    [1, 2, 3, 4, 5],
+  );
   assert.deepEqual(
     answers.filter(({ error }) => error !== undefined),
     [],

@@ -6,6 +6,6 @@ test("who asks for an instance that is not there is told which are", () => {
   assert.match(absence("default", []), /`holdfast up` makes it/);
   assert.match(
     absence("default", ["second", "third"]),
-    /There is second, third: choose with --instance second/,
+    /Those here: second, third\. Choose with --instance second/,
   );
 });

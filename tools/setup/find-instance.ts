@@ -1,6 +1,8 @@
 import process from "node:process";
+import { hanging } from "@holdfast/cli/lines";
 import { readSettings, type InstanceSettings } from "@holdfast/launcher";
 import type { HostArguments } from "./arguments.ts";
+import { widthFor } from "./progress.ts";
 import { hostRegistry } from "./steps/instance.ts";
 
 /** The settings of the instance that was asked for, wherever its data is; says so when there is none. */
@@ -9,7 +11,7 @@ export const findInstance = async (options: HostArguments): Promise<InstanceSett
   const settings = await readSettings(entry?.data ?? options.data);
   if (!settings) {
     const others = Object.keys(await hostRegistry().list()).filter((name) => name !== options.instance);
-    process.stderr.write(absence(options.instance, others));
+    process.stderr.write(`${hanging("", absence(options.instance, others), widthFor(process.stderr))}\n`);
   }
   return settings;
 };
@@ -18,6 +20,6 @@ export const findInstance = async (options: HostArguments): Promise<InstanceSett
 export const absence = (instance: string, others: readonly string[]): string => {
   const title = `There is no instance ${instance} on this host.`;
   const [first] = others;
-  if (first === undefined) return `${title} \`holdfast up\` makes it.\n`;
-  return `${title} There is ${others.join(", ")}: choose with --instance ${first}.\n`;
+  if (first === undefined) return `${title} \`holdfast up\` makes it.`;
+  return `${title} Those here: ${others.join(", ")}. Choose with --instance ${first}.`;
 };

@@ -1,5 +1,7 @@
 import process from "node:process";
+import { hanging } from "@holdfast/cli/lines";
 import { parseHostArguments, usage } from "./arguments.ts";
+import { widthFor } from "./progress.ts";
 import { doctor } from "./verbs/doctor.ts";
 import { down } from "./verbs/down.ts";
 import { install } from "./verbs/install.ts";
@@ -28,11 +30,26 @@ const main = async (argv: readonly string[]): Promise<number> => {
   return verbs[verb as keyof typeof verbs](parseHostArguments(rest));
 };
 
+/** What went wrong, for people; answers the exit status. */
+const tell = (error: unknown): number => {
+  const said = error instanceof Error ? error.message : String(error);
+  const isUsage =
+    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
+  // Node's own words about options go on with a lesson on parsing.
+  const text = isUsage ? `${said.split(/[.\n]/)[0]}. See \`holdfast up --help\`.` : said;
+  const lines = text.trimEnd().split("\n");
+  const width = widthFor(process.stderr);
+  for (const line of lines) {
+    const [, head = "", rest = ""] = /^(\s*)(.*)$/.exec(line) ?? [];
+    process.stderr.write(`${hanging(head, rest, width)}\n`);
+  }
+  return isUsage ? 64 : 1;
+};
+
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
+  process.exitCode = tell(error);
 }
 // Connections to the programs' sockets would keep the process.
 process.exit();

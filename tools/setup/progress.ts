@@ -1,3 +1,5 @@
+import { hanging } from "@holdfast/cli/lines";
+
 /** How a step ended. `skipped`: it held already. `changed`: it mended something that was there. */
 export type StepOutcome = "done" | "changed" | "skipped";
 
@@ -37,9 +39,9 @@ export const createProgress = (
         anyChange ||= outcome !== "skipped";
         const took = (monotonic() - since) / 1000;
         const seconds = took >= 1 ? ` (${took.toFixed(1)} s)` : "";
-        stream.write(
-          `${stream.isTTY ? "\r\u001b[K" : ""}  ${outcome.padEnd(7)} ${name} ${detail}${seconds}\n`,
-        );
+        const [first = "", ...more] = `${detail}${seconds}`.split("\n");
+        const line = hanging(`  ${outcome.padEnd(7)} ${name} `, first, widthFor(stream));
+        stream.write(`${stream.isTTY ? "\r\u001b[K" : ""}${[line, ...more].join("\n")}\n`);
         return value;
       } catch (cause) {
         stream.write(`${stream.isTTY ? "\r\u001b[K" : ""}  failed  ${name}\n`);
@@ -48,5 +50,11 @@ export const createProgress = (
     },
   };
 };
+
+/** Columns of a terminal; undefined where nobody looks. */
+export const widthFor = (stream: {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}): number | undefined => (stream.isTTY ? (stream.columns ?? 80) : undefined);
 
 const clean = (text: string): string => text.replace(/[^\x20-\x7e]/g, " ");

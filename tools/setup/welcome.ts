@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import process from "node:process";
+import { hanging } from "@holdfast/cli/lines";
 import { controlLauncherMethods, socketPath } from "@holdfast/contract";
 import { placesOf, publicAddress, type InstanceSettings, type Places } from "@holdfast/launcher";
 import { createRpcClient, systemClock, writeDurably } from "@holdfast/kit";
-import type { Progress } from "./progress.ts";
+import { type Progress, widthFor } from "./progress.ts";
 import { writeProfile } from "./profile.ts";
 import { runQuickstart } from "./quickstart.ts";
 
@@ -74,22 +76,33 @@ const connectionText = (
       holdfast: { type: "http", url: `${address}/mcp`, headers: { Authorization: "Bearer <the key>" } },
     },
   };
+  const block = JSON.stringify(configuration, null, 2).replaceAll("\n", "\n  ");
+  const line = (name: string, value: string, about: string): string =>
+    hanging(name.padEnd(11), about === "" ? value : `${value}  (${about})`, widthFor(process.stdout));
   return [
     "",
-    `API          ${address}  (reference: ${address}/reference)`,
-    `Key          ${keyFile}  (the assistant's, mode 0600)`,
-    ...contextLines(settings.instance, currentContext),
-    "MCP",
-    ...JSON.stringify(configuration, null, 2)
-      .split("\n")
-      .map((line) => `  ${line}`),
+    line("API", address, `reference: ${address}/reference`),
+    line("Key", keyFile, "the assistant's, mode 0600"),
+    ...contextLine(settings.instance, currentContext).map(([value, about]) => line("Context", value, about)),
+    line("Command", `node ${join(settings.source, "bin/holdfast.mjs")}`, "`holdfast` from here on"),
+    line(
+      "Connect",
+      "holdfast mcp config --client claude-code --write",
+      "also claude-desktop, cursor, vscode, codex",
+    ),
+    "",
+    "Any other MCP client:",
+    `  ${block}`,
     "",
   ].join("\n");
 };
 
 /** Which Holdfast the `holdfast` command speaks to from now on: bringing one up does not switch away from another. */
-const contextLines = (instance: string, current: string | undefined): readonly string[] => {
+const contextLine = (
+  instance: string,
+  current: string | undefined,
+): readonly (readonly [string, string])[] => {
   if (current === undefined) return [];
-  if (current === instance) return [`Context      ${instance}  (in use)`];
-  return [`Context      ${instance}  (in use is ${current}; switch: holdfast contexts use ${instance})`];
+  if (current === instance) return [[instance, "in use"]];
+  return [[instance, `in use is ${current}; to switch: holdfast contexts use ${instance}`]];
 };

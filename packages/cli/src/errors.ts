@@ -62,8 +62,8 @@ export const explain = (error: unknown): Explained => {
   if (error instanceof HoldfastApiError) {
     return {
       title: error.title,
-      cause: error.message,
-      next: error.remedy,
+      cause: sentence(error.message),
+      next: atTerminal(error.remedy),
       code: error.serverCode,
       exitCode: refusals.has(error.code) ? exitCodes.notAllowed : exitCodes.failed,
       details: error.details,
@@ -87,6 +87,31 @@ export const explain = (error: unknown): Explained => {
     exitCode: exitCodes.failed,
     details: {},
   };
+};
+
+/** Remedies are written for callers of the API; here what they point to stands above. */
+const atTerminal = (remedy: string): string =>
+  remedy.replaceAll(/\bin `details\.\w+`/g, "above").replaceAll(/`details\.\w+`/g, "what is said above");
+
+const sentence = (text: string): string => {
+  // Names of operations and fields stay as they are written.
+  const first = /^[a-z]+[ ,]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return /[.!?…:]$/.test(first) || first === "" ? first : `${first}.`;
+};
+
+/** What the details tell that the cause does not, as `name: value`. */
+export const moreOf = ({ cause, details }: Explained): readonly string[] =>
+  Object.entries(details)
+    .filter(([, value]) => !leaves(value).every((leaf) => cause.includes(leaf)))
+    .map(([name, value]) => {
+      const words = typeof value === "string" ? value : leaves(value).join(", ");
+      return `${name.replaceAll("_", " ")}: ${words}`;
+    });
+
+const leaves = (value: unknown): readonly string[] => {
+  if (value === null || value === undefined) return [];
+  if (typeof value === "object") return Object.values(value).flatMap(leaves);
+  return [typeof value === "string" ? value : JSON.stringify(value)];
 };
 
 const refusals: ReadonlySet<string> = new Set([

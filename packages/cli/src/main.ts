@@ -1,7 +1,7 @@
 import { type Command, CommanderError } from "commander";
 import packageJson from "../package.json" with { type: "json" };
 import { App } from "./app.ts";
-import { exitCodes, ExitWith, explain } from "./errors.ts";
+import { exitCodes, ExitWith, explain, moreOf } from "./errors.ts";
 import { createProgram } from "./program.ts";
 import { suggest } from "./suggest.ts";
 import { Console } from "./terminal/console.ts";
@@ -74,9 +74,8 @@ const failure = (app: App, argv: readonly string[], error: unknown): number => {
     const { exitCode: _exitCode, ...body } = told;
     process.stderr.write(`${JSON.stringify({ error: body })}\n`);
   } else {
-    const details =
-      Object.keys(told.details).length > 0 ? [`  Details: ${JSON.stringify(told.details)}`] : [];
-    app.console.fail([`${told.title}.`, `  ${told.cause}`, ...details, `  Next: ${told.next}`]);
+    const more = moreOf(told).map((line) => `  ${line}`);
+    app.console.fail([`${told.title}.`, `  ${told.cause}`, ...more, `  Next: ${told.next}`]);
   }
   return told.exitCode;
 };

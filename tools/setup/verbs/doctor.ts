@@ -1,9 +1,11 @@
 import process from "node:process";
+import { hanging } from "@holdfast/cli/lines";
 import { placesOf } from "@holdfast/launcher";
 import type { HostArguments } from "../arguments.ts";
 import { proveHost } from "../doctor/host.ts";
 import { proveLayers, provePrograms, readStages } from "../doctor/programs.ts";
 import { findInstance } from "../find-instance.ts";
+import { widthFor } from "../progress.ts";
 import { readStatuses } from "./status.ts";
 
 /** Tries everything the instance needs. Exit status 0: all proven, 1: something is missing; each comes with what to do. */
@@ -22,12 +24,16 @@ export const doctor = async (options: HostArguments): Promise<number> => {
   if (options.json)
     process.stdout.write(`${JSON.stringify({ ok: missing.length === 0, proofs, stages }, null, 2)}\n`);
   else {
+    const say = (mark: string, name: string, text: string): void => {
+      const head = `${mark.padEnd(7)}  ${name.padEnd(22)} `;
+      process.stdout.write(`${hanging(head, text, widthFor(process.stdout))}\n`);
+    };
     for (const { name, proven, detail, remedy } of proofs) {
-      process.stdout.write(`${proven ? "proven " : "MISSING"}  ${name.padEnd(22)} ${detail}\n`);
-      if (remedy !== "") process.stdout.write(`${" ".repeat(32)} → ${remedy}\n`);
+      say(proven ? "proven" : "MISSING", name, detail);
+      if (remedy !== "") say("", "", `→ ${remedy}`);
     }
     for (const { name, filled, detail } of stages) {
-      process.stdout.write(`${filled ? "filled " : "open   "}  ${`stage ${name}`.padEnd(22)} ${detail}\n`);
+      say(filled ? "filled" : "open", `stage ${name.replaceAll("_", " ")}`, detail);
     }
     const verdict =
       missing.length === 0 ? "Everything is proven." : `${missing.length} of ${proofs.length} are missing.`;

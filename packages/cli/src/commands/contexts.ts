@@ -27,7 +27,7 @@ export const addContexts = (program: Command, app: App): void => {
         { head: "KEY FILE", cell: (row: (typeof rows)[number]) => row.key_file ?? "-" },
         { head: "OWNER", cell: (row: (typeof rows)[number]) => row.owner ?? "-" },
       ];
-      await app.console.out(table(rows, columns, app.now(), undefined));
+      await app.console.out(table(rows, columns, app.now(), app.console.width));
     });
   contexts
     .command("show")
@@ -36,7 +36,12 @@ export const addContexts = (program: Command, app: App): void => {
       const { name, context } = await app.context();
       if (app.json) return app.console.out(`${JSON.stringify({ name, ...context })}\n`);
       await app.console.out(
-        card(Object.entries({ name, ...context }).map(([key, value]) => [key, String(value)] as const)),
+        card(
+          Object.entries({ name, ...context }).map(
+            ([key, value]) => [key.replaceAll("_", " "), String(value)] as const,
+          ),
+          app.console.width,
+        ),
       );
     });
   contexts

@@ -9,12 +9,10 @@ export const print = async (app: App, name: OperationName, output: unknown): Pro
     return app.console.out(`${JSON.stringify(output, null, app.console.stdoutIsTty ? 2 : undefined)}\n`);
   const value = output as Readonly<Record<string, unknown>>;
   const list = lists[name];
-  if (!list) return app.console.out(card(entriesOf(value, app.now())));
+  if (!list) return app.console.out(card(entriesOf(value, app.now()), app.console.width));
   const rows = value[list.rows] as readonly Readonly<Record<string, unknown>>[];
   if (rows.length === 0) return app.console.say(list.empty);
-  await app.console.out(
-    table(rows, list.columns, app.now(), app.console.stdoutIsTty ? app.console.columns : undefined),
-  );
+  await app.console.out(table(rows, list.columns, app.now(), app.console.width));
   const cursor = value["next_cursor"];
   if (typeof cursor === "string") app.console.say(`There are more: add --cursor ${JSON.stringify(cursor)}`);
 };

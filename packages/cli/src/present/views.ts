@@ -12,6 +12,8 @@ const size = (key: string, head: string): Column<Row> => ({
   head,
   cell: (row) => (typeof row[key] === "number" ? formatBytes(row[key]) : "-"),
 });
+/** Worth leaving out for the others on a narrow terminal. */
+const spare = (column: Column<Row>): Column<Row> => ({ ...column, spare: true });
 const heading = (key: string): string => key.replaceAll("_", " ").toUpperCase();
 
 /** Lists: the field that holds the rows, and what a person wants to see of each. */
@@ -25,7 +27,7 @@ export const lists: Readonly<
       text("state"),
       text("size"),
       text("id"),
-      age("created_at", "CREATED"),
+      spare(age("created_at", "CREATED")),
       text("description"),
     ],
     empty: "No computers. Make one: holdfast computers create <name>",
@@ -48,7 +50,7 @@ export const lists: Readonly<
       text("state"),
       text("port"),
       text("restarts"),
-      text("id"),
+      spare(text("id")),
       {
         head: "COMMAND",
         cell: (row) => (typeof row["command"] === "string" ? row["command"] : words(row["argv"])),
@@ -85,8 +87,8 @@ export const lists: Readonly<
       text("outcome"),
       text("error"),
       text("target"),
-      text("principal"),
-      text("duration_ms"),
+      spare(text("principal")),
+      spare(text("duration_ms")),
     ],
     empty: "Nothing is recorded yet.",
   },
@@ -119,7 +121,11 @@ export const lists: Readonly<
 export const entriesOf = (value: Row, now: number): readonly (readonly [string, string])[] =>
   Object.entries(value)
     .filter(
-      ([, field]) => field !== null && field !== "" && !(isRecord(field) && Object.keys(field).length === 0),
+      ([, field]) =>
+        field !== null &&
+        field !== "" &&
+        !(isRecord(field) && Object.keys(field).length === 0) &&
+        !(Array.isArray(field) && field.length === 0),
     )
     .map(
       ([key, field]) =>
@@ -137,6 +143,7 @@ const entry = (key: string, field: unknown, now: number): string => {
 const show = (value: unknown): string => {
   if (value === null || value === undefined) return "-";
   if (typeof value === "string") return value;
+  if (typeof value === "boolean") return value ? "yes" : "no";
   if (Array.isArray(value) && value.every((item) => typeof item === "string")) return words(value);
   if (isRecord(value)) return pairs(value);
   return JSON.stringify(value);

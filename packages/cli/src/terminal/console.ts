@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import type { ReadStream, WriteStream } from "node:tty";
 import { CliError, exitCodes } from "../errors.ts";
+import { hanging } from "../present/lines.ts";
 import { printable } from "./printable.ts";
 
 export interface Streams {
@@ -47,8 +48,9 @@ export class Console {
     return !this.noInput && this.#streams.stdin.isTTY === true && this.stderrIsTty;
   }
 
-  get columns(): number {
-    return this.#streams.stdout.columns ?? 100;
+  /** Columns for data; undefined when no person looks at it. */
+  get width(): number | undefined {
+    return this.stdoutIsTty ? (this.#streams.stdout.columns ?? 100) : undefined;
   }
 
   /** Writes data, waiting while the reader is slow. */
@@ -62,16 +64,16 @@ export class Console {
 
   /** Words for a person; control characters from elsewhere are shown, not obeyed. */
   say(line: string): void {
-    if (!this.quiet) this.#streams.stderr.write(`${printable(line)}\n`);
+    if (!this.quiet) this.#streams.stderr.write(`${this.#fitted(line)}\n`);
   }
 
   /** A suggestion of what to do next: only where a person reads it. */
   hint(line: string): void {
-    if (this.stderrIsTty && !this.quiet) this.#streams.stderr.write(`${this.#dim(printable(line))}\n`);
+    if (this.stderrIsTty && !this.quiet) this.#streams.stderr.write(`${this.#dim(this.#fitted(line))}\n`);
   }
 
   fail(lines: readonly string[]): void {
-    const [title = "", ...rest] = lines.map(printable);
+    const [title = "", ...rest] = lines.map((line) => this.#fitted(line));
     this.#streams.stderr.write(`${[this.#red(title), ...rest].join("\n")}\n`);
   }
 
@@ -118,6 +120,18 @@ export class Console {
         exitCodes.usage,
       );
     }
+  }
+
+  /** Broken between words where a person looks. */
+  #fitted(line: string): string {
+    const width = this.stderrIsTty ? (this.#streams.stderr.columns ?? 100) : undefined;
+    return printable(line)
+      .split("\n")
+      .map((part) => {
+        const [, head = "", text = ""] = /^( *(?:[A-Z][a-z]+: )?)(.*)$/s.exec(part) ?? [];
+        return hanging(head, text, width);
+      })
+      .join("\n");
   }
 
   #red(text: string): string {
