@@ -82,10 +82,14 @@ test("85: a full disk refuses writes inside; list, delete and exec still work an
     ),
     true,
   );
-  // A full disk keeps no output either, and says how much was dropped; the exit status is true all the same.
-  const look = await run(assistant, computer, "ls /work | grep fill && exit 3");
-  assert.equal(look.process.exit_code, 3);
-  assert.equal(look.stdout.length + look.truncated_bytes, 5);
+  // Who has to free the space sees what is there: the agent holds in memory what the disk does not take, up to a bound.
+  const look = await run(assistant, computer, "df /work && ls /work | grep fill && exit 3");
+  assert.deepEqual([look.process.exit_code, look.truncated_bytes], [3, 0], JSON.stringify(look));
+  assert.match(look.stdout, /^Filesystem[^]*\nfill\n$/);
+  const flood = await run(assistant, computer, "head -c 300000 /dev/zero | tr '\\0' x");
+  assert.equal(flood.process.exit_code, 0);
+  assert.ok(flood.stdout.length > 10_000, `${flood.stdout.length} bytes`);
+  assert.ok(flood.truncated_bytes > 100_000, `${flood.truncated_bytes} truncated`);
   assert.equal((await assistant.client.files.delete({ computer, path: "/work/fill" })).deleted, 1);
   await until(
     "the space is free again",

@@ -108,3 +108,32 @@ fn damaged_files_end_no_call() {
         assert_eq!(connection.output(), (vec![], vec![], 5));
     }
 }
+
+/// The record's directory is gone, so that the disk refuses all of the output.
+#[test]
+fn output_that_the_disk_refuses_is_answered_from_memory() {
+    let agent = Agent::start();
+    let ran = |line: &str| {
+        let mut spec = agent.spec(&["/bin/sh", "-c", &format!("read x; {line}")]);
+        spec["stdin"] = json!("open");
+        let id = spec["id"].clone();
+        agent.ok("processes.start", spec);
+        std::fs::remove_dir_all(agent.path(&format!("state/processes/{}", id.as_str().unwrap()))).unwrap();
+        agent.upload("processes.write", json!({"id": id, "close": true}), b"go\n").unwrap();
+        let state = agent.ok("processes.get", json!({"id": id, "wait_ms": 10_000}));
+        let mut connection = agent.connect();
+        connection.call("output.follow", json!({"id": id, "cursor": 0}));
+        connection.result().unwrap();
+        (state, connection.output())
+    };
+    let (state, output) = ran("echo seen; echo too >&2; exit 3");
+    assert_eq!((state["exit"]["code"].clone(), state["dropped_bytes"].clone()), (json!(3), json!(0)));
+    assert_eq!((output.0.as_slice(), output.1.as_slice()), (&b"seen\n"[..], &b"too\n"[..]));
+    // Far more than is held, many times: bounded, counted, and later ones still have room.
+    for _ in 0..30 {
+        let (state, output) = ran("head -c 1000000 /dev/zero");
+        assert_eq!(state["dropped_bytes"].as_u64().unwrap() + output.0.len() as u64, 1_000_000, "{state}");
+        assert!(output.0.len() <= 64 * 1024);
+    }
+    assert_eq!(ran("echo still").1 .0, b"still\n");
+}

@@ -1,5 +1,6 @@
 use super::blocking::Pool;
 use super::cgroup::Groups;
+use super::output::Budget;
 use super::process::capture::Scratch;
 use super::process::spawn::Spawner;
 use super::process::Table;
@@ -19,6 +20,7 @@ pub struct Agent {
     pub reaper: Reaper,
     pub spawner: Spawner,
     pub scratch: Scratch,
+    pub held: Budget,
     pub processes: Table,
     pub services: Services,
     /// Set by `services.shutdown`: nothing new starts.

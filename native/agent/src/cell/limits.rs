@@ -30,6 +30,9 @@ pub const ARGUMENTS: usize = 4096;
 pub const ENVIRONMENT_VARIABLES: usize = 1024;
 /// The kernel's own limit on one argument or `NAME=value` (MAX_ARG_STRLEN), its final NUL included.
 pub const ARGUMENT_BYTES: usize = 131_072;
+/// Longest name of a file (NAME_MAX), and places in PATH that are looked at.
+pub const NAME_BYTES: usize = 255;
+pub const PATH_PLACES: usize = 256;
 /// Bytes of the command kept for display.
 pub const SHOWN_COMMAND_BYTES: usize = 500;
 pub const PATH_BYTES: usize = 4096;
@@ -40,6 +43,11 @@ pub const OUTPUT_LIMIT_MIN_BYTES: u64 = 64 << 10;
 pub const OUTPUT_LIMIT_MAX_BYTES: u64 = 1 << 30;
 /// What one `output.read` or `processes.run` may answer.
 pub const OUTPUT_READ_BYTES: u64 = 16 << 20;
+/// Output of processes that had not ended is measured when the cell starts again; the cell may have put any number of files there.
+pub const MEASURED_AT_START_BYTES: u64 = 1 << 30;
+/// What one output keeps in memory while the disk is full, and all of a cell's together: what `df` and `ls` print, not a build's log.
+pub const HELD_OUTPUT_BYTES: usize = 64 * 1024;
+pub const HELD_OUTPUT_TOTAL_BYTES: usize = 1 << 20;
 /// A first process has ended; what still holds its output has this long before the call is answered.
 pub const DRAIN_MS: u64 = 200;
 
@@ -48,11 +56,18 @@ pub const FILE_THREADS: usize = 4;
 pub const EDITED_FILE_BYTES: u64 = 16 << 20;
 pub const EDITS: usize = 256;
 pub const LISTED_ENTRIES: usize = 1000;
+/// JSON of the entries in one answer, which has to fit a frame.
+pub const LISTED_BYTES: usize = 900 * 1024;
 /// Directories nested deeper are refused by recursive work.
 pub const TREE_DEPTH: usize = 200;
 pub const WATCH_CALLS: usize = 16;
 pub const WATCHED_DIRECTORIES: usize = 1024;
+/// What is told of a directory that appeared with its content; of more it is told that there is more.
+pub const WATCHED_ARRIVALS: usize = 4096;
 pub const LISTED_PORTS: usize = 1024;
+/// Of a table of sockets, and descriptors that are looked at to find their holders.
+pub const SOCKET_TABLE_BYTES: u64 = 4 << 20;
+pub const LOOKED_AT_DESCRIPTORS: usize = 65_536;
 pub const IMPORT_BYTES: u64 = 1 << 40;
 pub const IMPORT_ENTRIES: u64 = 2_000_000;
 /// PAX records and GNU long names of one tar entry.

@@ -74,6 +74,7 @@ fn run(options: &Options) -> io::Result<()> {
         reaper: reaper::Reaper::default(),
         spawner: process::spawn::Spawner::new(descriptors),
         scratch: process::capture::scratch(),
+        held: output::Budget::default(),
         processes: process::Table::open(processes)?,
         services: service::Services::new(services),
         closing: Cell::new(false),

@@ -1,11 +1,14 @@
 //! Captured output: written once, kept in bounded files, read by cursor by any number of followers.
 
 mod directory;
+mod held;
 mod reader;
 mod recover;
 mod store;
 
 pub use directory::Directory;
+pub use held::Budget;
+use held::Held;
 pub use reader::{Piece, Reader};
 pub use recover::{consistent, found_segments};
 pub use store::{Segment, Store};

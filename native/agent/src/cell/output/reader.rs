@@ -45,6 +45,11 @@ impl Reader {
         if self.cursor < first {
             return Some(self.skip_to(first));
         }
+        if let Some((stream, bytes)) = self.store.read_held(self.cursor, most) {
+            self.cursor += bytes.len() as u64;
+            self.place = None;
+            return Some(Piece::Output { stream, bytes });
+        }
         let segment = self.store.segment_at(self.cursor)?;
         match self.read(segment, most) {
             Some((stream, bytes)) => {

@@ -4,7 +4,7 @@ use super::input::Input;
 use super::{Life, Process};
 use crate::cell::fault::truncate;
 use crate::cell::limits;
-use crate::cell::output::{consistent, found_segments, Directory, Segment, Store};
+use crate::cell::output::{consistent, found_segments, Budget, Directory, Segment, Store};
 use crate::cell::reaper::Exit;
 use crate::cell::sys;
 use serde_json::{json, Value};
@@ -21,12 +21,9 @@ const RECORD_BYTES: u64 = 64 * 1024;
 /// Replaces the record as a whole. Not synced: the output beside it is not either.
 pub fn write(dir: &Directory, process: &Process) -> io::Result<()> {
     let life = process.life.get();
-    let segments: Vec<Value> = process
-        .store
-        .segments()
-        .iter()
-        .map(|segment| json!([segment.start, segment.end, segment.file_bytes]))
-        .collect();
+    let (segments, lost) = process.store.durable();
+    let segments: Vec<Value> =
+        segments.iter().map(|segment| json!([segment.start, segment.end, segment.file_bytes])).collect();
     let record = json!({
         "sequence": process.sequence,
         "command": process.command,
@@ -36,7 +33,7 @@ pub fn write(dir: &Directory, process: &Process) -> io::Result<()> {
         "exit": life.exit.map(Exit::json),
         "timed_out": life.timed_out,
         "out_of_memory": life.out_of_memory,
-        "lost_bytes": process.store.lost(),
+        "lost_bytes": lost,
         "segments": segments,
     });
     let dir = dir.open()?;
@@ -51,7 +48,8 @@ pub fn write(dir: &Directory, process: &Process) -> io::Result<()> {
 }
 
 /// The process that `dir` tells of, as one that has ended. None: there is no record worth keeping.
-pub fn read(id: String, dir: Directory, now_ms: u64) -> Option<Process> {
+/// `measured` bounds the work of finding output, over all of them.
+pub fn read(id: String, dir: Directory, now_ms: u64, measured: &mut u64) -> Option<Process> {
     let opened = dir.open().ok()?;
     let file = sys::open_child(opened.as_raw_fd(), RECORD, libc::O_RDONLY | libc::O_NONBLOCK, 0).ok()?;
     let mut text = Vec::new();
@@ -64,7 +62,7 @@ pub fn read(id: String, dir: Directory, now_ms: u64) -> Option<Process> {
     let ended_at_ms = number("ended_at_ms");
     let segments = match ended_at_ms {
         Some(_) => kept_segments(record.get("segments")?)?,
-        None => found_segments(&dir),
+        None => found_segments(&dir, measured),
     };
     let life = Life {
         pid: None,
@@ -81,7 +79,13 @@ pub fn read(id: String, dir: Directory, now_ms: u64) -> Option<Process> {
         pty: flag("pty"),
         started_at_ms: number("started_at_ms")?,
         life: Cell::new(life),
-        store: Store::resume(dir, limits::OUTPUT_LIMIT_DEFAULT_BYTES, segments, number("lost_bytes").unwrap_or(0)),
+        store: Store::resume(
+            dir,
+            limits::OUTPUT_LIMIT_DEFAULT_BYTES,
+            Budget::default(),
+            segments,
+            number("lost_bytes").unwrap_or(0),
+        ),
         group: RefCell::new(None),
         input: Input::default(),
         terminal: RefCell::new(None),

@@ -99,6 +99,9 @@ async fn begin(agent: Rc<Agent>, spec: Spec) -> Result<(Rc<Process>, bool), Faul
         return Err(Fault::new(Code::ShuttingDown, "The computer is stopping. Start the process once it runs again."));
     }
     agent.processes.make_room()?;
+    if !agent.held.has_room() {
+        agent.processes.let_held_output_go(&agent.held);
+    }
     let output_limit = check_limits(&spec)?;
     let input_bytes = match &spec.stdin {
         Stdin::Bytes { base64 } => Some(crate::cell::base64::decode(base64)?),
@@ -117,7 +120,7 @@ async fn begin(agent: Rc<Agent>, spec: Spec) -> Result<(Rc<Process>, bool), Faul
         pty: spec.pty.is_some(),
         started_at_ms: now_ms(),
         life: Cell::new(Life::default()),
-        store: Store::new(directory.clone(), output_limit),
+        store: Store::new(directory.clone(), output_limit, agent.held.clone()),
         group: RefCell::new(None),
         input: Input::new(ends.input),
         terminal: RefCell::new(ends.terminal),

@@ -2,7 +2,7 @@ use super::{record, Process};
 use crate::cell::clock::now_ms;
 use crate::cell::fault::{Code, Fault};
 use crate::cell::limits;
-use crate::cell::output::Directory;
+use crate::cell::output::{Budget, Directory};
 use crate::cell::sys;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -25,11 +25,11 @@ impl Table {
         let dir = Rc::new(dir);
         let copy = sys::open_plain(dir.as_raw_fd(), c".", DIRECTORY, 0)?;
         let mut processes = HashMap::new();
-        let mut sequence = 0;
+        let (mut sequence, mut measured) = (0, limits::MEASURED_AT_START_BYTES);
         for name in sys::Names::new(copy)?.flatten().take(2 * limits::KEPT_PROCESSES) {
             let Some(id) = name.to_str().ok().filter(|id| check_id(id).is_ok()) else { continue };
             let child = Directory::new(dir.clone(), name.clone());
-            if let Some(process) = record::read(id.to_owned(), child, now_ms()) {
+            if let Some(process) = record::read(id.to_owned(), child, now_ms(), &mut measured) {
                 sequence = sequence.max(process.sequence);
                 processes.insert(process.id.clone(), Rc::new(process));
             }
@@ -89,6 +89,16 @@ impl Table {
             self.forget(&oldest.id);
         }
         Ok(())
+    }
+
+    /// Gives back the memory of what a full disk refused of ended processes, the oldest first, until one more has room.
+    pub fn let_held_output_go(&self, budget: &Budget) {
+        for process in self.list().into_iter().rev().filter(|process| process.ended()) {
+            if budget.has_room() {
+                return;
+            }
+            process.store.let_go();
+        }
     }
 
     /// Where the record and the output of `id` are.

@@ -56,7 +56,7 @@ fn set(agent: &Rc<Agent>, spec: Spec) -> Result<(), Fault> {
         return Ok(());
     }
     let directory = table.directory(&spec.id).map_err(|error| Fault::io("name the service's log", &error))?;
-    let service = Rc::new(Service::new(spec, directory));
+    let service = Rc::new(Service::new(spec, directory, agent.held.clone()));
     table.services.borrow_mut().insert(service.id.clone(), service.clone());
     let agent = agent.clone();
     tokio::task::spawn_local(async move {

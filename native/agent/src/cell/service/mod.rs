@@ -10,7 +10,7 @@ mod stop;
 pub use stop::{shutdown, SHUTDOWN_GRACE};
 
 use super::cgroup::Group;
-use super::output::{found_segments, Directory, Store};
+use super::output::{found_segments, Budget, Directory, Store};
 use super::reaper::Exit;
 use super::{limits, sys};
 use serde_json::{json, Value};
@@ -71,17 +71,17 @@ struct Status {
 }
 
 impl Service {
-    fn new(spec: Spec, directory: Directory) -> Service {
+    fn new(spec: Spec, directory: Directory, budget: Budget) -> Service {
         let limit = spec.output_limit_bytes.clamp(limits::OUTPUT_LIMIT_MIN_BYTES, limits::OUTPUT_LIMIT_MAX_BYTES);
         // The log of an earlier start of the cell goes on.
-        let segments = found_segments(&directory);
+        let segments = found_segments(&directory, &mut (2 * limit));
         if segments.is_empty() {
             let _ = directory.create();
         }
         let first = (spec.desired == Desired::Running).then_some(State::Starting);
         Service {
             id: spec.id.clone(),
-            store: Store::resume(directory.clone(), limit, segments, 0),
+            store: Store::resume(directory.clone(), limit, budget, segments, 0),
             directory,
             spec: RefCell::new(Rc::new(spec)),
             wanted: Cell::new(Wanted::AsDesired),
