@@ -172,3 +172,70 @@ fn watches_a_tree() {
         wanted.retain(|(kind, path)| event != json!({"type": kind, "path": agent.path(path)}));
     }
 }
+
+/// Whatever is in a directory, an answer fits a frame and the next page goes on behind it.
+#[test]
+fn a_hostile_directory_is_listed_page_by_page() {
+    use std::os::unix::ffi::OsStrExt;
+    let agent = Agent::start();
+    let name = |index: u32| {
+        let mut bytes = index.to_be_bytes().iter().map(|byte| byte % 16 + 0xf0).collect::<Vec<u8>>();
+        bytes.resize(250, 0xff);
+        bytes
+    };
+    let dir = agent.dir.join("hostile");
+    std::fs::create_dir(&dir).unwrap();
+    for (index, high) in (0..16u32).flat_map(|high| (0..16u32).map(move |low| high << 8 | low)).enumerate() {
+        let target = "\u{1}".repeat(4000);
+        let path = dir.join(std::ffi::OsStr::from_bytes(&name(high)));
+        std::os::unix::fs::symlink(target, path).unwrap_or_else(|error| panic!("{index}: {error}"));
+    }
+    for limit in [1, 1000] {
+        let (mut seen, mut pages, mut after) = (0, 0, Value::Null);
+        loop {
+            let mut params = json!({"path": agent.path("hostile"), "limit": limit});
+            if !after.is_null() {
+                params["after"] = after;
+            }
+            let page = agent.ok("files.list", params);
+            let entries = page["entries"].as_array().unwrap().len();
+            assert!(entries > 0 && page.to_string().len() < 1 << 20);
+            (seen, pages, after) = (seen + entries, pages + 1, page["next"].clone());
+            if after.is_null() {
+                break;
+            }
+            assert!(pages <= 256, "it goes round in circles");
+        }
+        assert_eq!(seen, 256);
+        assert!(limit == 1 || (2..30).contains(&pages), "{pages}");
+    }
+}
+
+#[test]
+fn a_tree_that_moves_into_a_watched_directory_is_told_within_bounds() {
+    let agent = Agent::start();
+    let (watched, tree) = (agent.dir.join("watched"), agent.dir.join("tree"));
+    std::fs::create_dir(&watched).unwrap();
+    for directory in 0..20 {
+        let directory = tree.join(directory.to_string());
+        std::fs::create_dir_all(&directory).unwrap();
+        for file in 0..500 {
+            std::fs::write(directory.join(file.to_string()), "").unwrap();
+        }
+    }
+    let mut connection = agent.connect();
+    connection.call("files.watch", json!({"path": agent.path("watched"), "recursive": true}));
+    connection.result().unwrap();
+    std::fs::rename(&tree, watched.join("tree")).unwrap();
+    let mut told = 0;
+    loop {
+        let (_, payload) = connection.frame().unwrap();
+        let event: Value = serde_json::from_slice(&payload).unwrap();
+        told += 1;
+        if event["type"] == "overflow" {
+            break;
+        }
+        assert!(told < 6000, "no end of {told} events");
+    }
+    assert!(told > 4000, "{told}");
+}

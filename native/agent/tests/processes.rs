@@ -257,3 +257,47 @@ fn the_same_id_at_once_runs_once() {
     assert_eq!(states.iter().filter(|state| state["existed"] == false).count(), 1);
     assert!(states.iter().all(|state| state["pid"] == states[0]["pid"]));
 }
+
+/// The records lie on the volume, where the cell's root can write what it likes.
+#[test]
+fn records_that_the_cell_made_up_hide_nothing_and_hold_no_start_up() {
+    let mut agent = Agent::start();
+    agent.sh("echo real");
+    let made_up = |id: &str, record: serde_json::Value| {
+        let dir = agent.dir.join("state/processes").join(id);
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("record.json"), record.to_string()).unwrap();
+        dir
+    };
+    let command = "\u{1}".repeat(500);
+    for index in 0..1500 {
+        let record = json!({"sequence": 1_000_000 + index, "command": command, "started_at_ms": 1, "ended_at_ms": 2,
+                            "exit": {"kind": "exited", "code": 0}, "segments": []});
+        made_up(&format!("prc_made_up_{index}"), record);
+    }
+    // Output that would take minutes to measure, at no cost on the disk.
+    let endless = made_up("prc_endless", json!({"sequence": 1, "command": "x", "started_at_ms": 1}));
+    for index in 0..64u64 {
+        std::fs::File::create(endless.join(format!("out.{index}"))).unwrap().set_len(64 << 30).unwrap();
+    }
+    agent.crash_and_restart();
+    let spec = agent.spec(&["sleep", "4242"]);
+    let id = spec["id"].clone();
+    agent.ok("processes.start", spec);
+    let list = agent.ok("processes.list", json!({}));
+    assert!(list.to_string().len() < 1 << 20, "{}", list.to_string().len());
+    let listed = list["processes"].as_array().unwrap();
+    assert!(listed.len() > 200 && listed.iter().any(|process| process["id"] == id), "{} listed", listed.len());
+}
+
+#[test]
+fn a_hostile_path_to_look_in_costs_nothing() {
+    let agent = Agent::start();
+    let mut spec = agent.spec(&[&"x".repeat(100_000)]);
+    spec["env"] = json!({"PATH": "/a:".repeat(40_000)});
+    let error = agent.call("processes.start", spec).unwrap_err();
+    assert_eq!(error["code"], "spawn_failed", "{error}");
+    let mut spec = agent.spec(&["true"]);
+    spec["env"] = json!({"PATH": format!("{}/usr/bin:/bin", "/a:".repeat(100))});
+    assert_eq!(agent.run(spec).code(), 0);
+}

@@ -6,7 +6,11 @@ use serde_json::{json, Value};
 use std::time::{Duration, Instant};
 
 fn signal(pid: u32, name: &str) {
-    assert!(std::process::Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+    assert!(kill(pid, name), "{pid}");
+}
+
+fn kill(pid: u32, name: &str) -> bool {
+    std::process::Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success()
 }
 
 /// The pids of the groups that the agent holds, by group; none where it follows sessions.
@@ -83,10 +87,8 @@ fn failures_are_told_as_without_it_and_leave_no_group() {
         let errors: Vec<Value> = [true, false]
             .into_iter()
             .map(|has_spare| {
-                let spare = agent.spare();
-                if !has_spare {
-                    signal(spare, "-KILL");
-                }
+                // The one that failed just now may still be on its way out.
+                while !has_spare && !kill(agent.spare(), "-KILL") {}
                 agent.call("processes.start", agent.spec(&[argv])).unwrap_err()
             })
             .collect();

@@ -3,6 +3,7 @@ use super::fault::Fault;
 use super::limits;
 use serde_json::{json, Value};
 use std::collections::HashMap;
+use std::io::Read;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
@@ -27,7 +28,7 @@ pub async fn list(agent: &Rc<Agent>, _: Value) -> Result<Value, Fault> {
             ];
             let mut ports = Vec::new();
             for (path, protocol, listening) in tables {
-                let text = std::fs::read_to_string(path).unwrap_or_default();
+                let text = table(path);
                 let found = text.lines().skip(1).filter_map(|line| parse(line, listening));
                 ports.extend(found.map(|socket| {
                     let owner = owners.get(&socket.inode);
@@ -38,6 +39,15 @@ pub async fn list(agent: &Rc<Agent>, _: Value) -> Result<Value, Fault> {
             Ok(json!({ "ports": ports }))
         })
         .await
+}
+
+/// A cell with very many connections has a long table; its listening sockets come first in it.
+fn table(path: &str) -> String {
+    let mut text = Vec::new();
+    if let Ok(file) = std::fs::File::open(path) {
+        let _ = file.take(limits::SOCKET_TABLE_BYTES).read_to_end(&mut text);
+    }
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 struct Socket {
@@ -68,9 +78,11 @@ fn parse(line: &str, listening: &str) -> Option<Socket> {
 /// Which process or service holds a socket, by the socket's inode.
 fn owners(members: &[(i32, String)]) -> HashMap<u64, String> {
     let mut owners = HashMap::new();
+    let mut left = limits::LOOKED_AT_DESCRIPTORS;
     for (pid, id) in members {
         let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
-        for descriptor in descriptors.flatten().take(4096) {
+        for descriptor in descriptors.flatten().take(left.min(4096)) {
+            left -= 1;
             let Ok(link) = std::fs::read_link(descriptor.path()) else { continue };
             let inode = link.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
             if let Some(inode) = inode {

@@ -67,13 +67,15 @@ impl Reaper {
                 Err(error) => return Err(error),
             }
             let word =
-                |at: usize| info.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes);
-            // Layout of signalfd_siginfo: signal number first, sender's pid at 12 (0: from outside the cell).
-            let (signal, sender) = (word(0) as i32, word(12));
+                |at: usize| info.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_ne_bytes);
+            // Layout of signalfd_siginfo: signal number first, at 8 who made it, at 12 the sender's pid (0: from outside the cell). A
+            // queued signal carries the pid that its sender wrote there.
+            let (signal, code, sender) = (word(0), word(8), word(12));
             self.collect();
             // SAFETY: plain call.
             let first_of_cell = unsafe { libc::getpid() } == 1;
-            if signal != libc::SIGCHLD && (sender == 0 || !first_of_cell) {
+            let from_outside = code == libc::SI_USER && sender == 0;
+            if signal != libc::SIGCHLD && (from_outside || !first_of_cell) {
                 return Ok(());
             }
         }

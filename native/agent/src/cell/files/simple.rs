@@ -9,7 +9,7 @@ use crate::cell::sys;
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::collections::BinaryHeap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::os::fd::AsRawFd;
 
 #[derive(Deserialize)]
@@ -44,7 +44,8 @@ pub struct List {
     after: Option<String>,
 }
 
-/// One page, ordered by the bytes of the names. Memory is that of the page, whatever the size of the directory.
+/// One page, ordered by the bytes of the names: as many entries as were asked for and fit an answer. Memory is that of the page, whatever
+/// the size of the directory. One whose path is longer than any call takes is left out.
 pub fn list(wanted: List) -> Result<Value, Fault> {
     let limit = wanted.limit.clamp(1, limits::LISTED_ENTRIES);
     check_path(&wanted.path)?;
@@ -53,11 +54,12 @@ pub fn list(wanted: List) -> Result<Value, Fault> {
     let dir = sys::open_plain(libc::AT_FDCWD, &text, libc::O_RDONLY | libc::O_DIRECTORY, 0).map_err(fail)?;
     let names = sys::Names::new(dir).map_err(fail)?;
     let fd = names.fd();
+    let after = wanted.after.as_deref().map(read_mark).transpose()?;
     let mut page: BinaryHeap<CString> = BinaryHeap::with_capacity(limit + 2);
     let mut names = names;
     for name in names.by_ref() {
         let name = name.map_err(fail)?;
-        let passed = wanted.after.as_ref().is_some_and(|after| name.as_bytes() <= after.as_bytes());
+        let passed = after.as_ref().is_some_and(|after| name.as_bytes() <= after.as_slice());
         if !passed && (page.len() <= limit || page.peek().is_some_and(|last| name < *last)) {
             page.push(name);
             if page.len() > limit + 1 {
@@ -65,21 +67,43 @@ pub fn list(wanted: List) -> Result<Value, Fault> {
             }
         }
     }
-    let more = page.len() > limit;
+    let mut more = page.len() > limit;
     let mut page = page.into_sorted_vec();
     page.truncate(limit);
     let base = wanted.path.trim_end_matches('/');
-    let next = page.last().filter(|_| more).map(|name| lossy(name.as_bytes()));
-    let entries: Vec<Value> = page
-        .iter()
-        .filter_map(|name| {
-            // One that was deleted since is left out.
-            let stat = sys::stat_at(fd, name).ok()?;
-            Some(describe(fd, name, &format!("{base}/{}", lossy(name.as_bytes())), &stat))
-        })
-        .collect();
+    let (mut entries, mut bytes, mut last) = (Vec::new(), 0, None);
+    for name in &page {
+        let path = format!("{base}/{}", lossy(name.as_bytes()));
+        // One that was deleted since is left out too.
+        let stat = sys::stat_at(fd, name).ok().filter(|_| path.len() <= limits::PATH_BYTES);
+        if let Some(entry) = stat.map(|stat| describe(fd, name, &path, &stat)) {
+            bytes += entry.to_string().len();
+            if bytes > limits::LISTED_BYTES {
+                more = true;
+                break;
+            }
+            entries.push(entry);
+        }
+        last = Some(name);
+    }
+    let next = last.filter(|_| more).map(|name| mark(name));
     drop(names);
     Ok(json!({ "entries": entries, "next": next }))
+}
+
+/// A name as `next` and `after` carry it: itself, or its bytes in hex behind a NUL, which no name has, when it is not UTF-8.
+fn mark(name: &CStr) -> String {
+    match name.to_str() {
+        Ok(text) => text.to_owned(),
+        Err(_) => name.to_bytes().iter().fold("\0".to_owned(), |text, byte| text + &format!("{byte:02x}")),
+    }
+}
+
+fn read_mark(text: &str) -> Result<Vec<u8>, Fault> {
+    let Some(digits) = text.strip_prefix('\0') else { return Ok(text.as_bytes().to_vec()) };
+    let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
+    bytes.ok_or_else(|| Fault::invalid("`after` is no `next` of an earlier answer. Begin without it."))
 }
 
 #[derive(Deserialize)]

@@ -182,9 +182,13 @@ impl Watcher {
 
     /// A new directory may have got entries before it was watched: they are told now.
     fn enter(&mut self, path: String, events: &mut Vec<Value>) {
+        let most = events.len() + limits::WATCHED_ARRIVALS;
         let mut waiting = vec![path];
         while let Some(path) = waiting.pop() {
-            if self.paths.len() >= limits::WATCHED_DIRECTORIES || self.add(path.clone()).is_err() {
+            if events.len() >= most
+                || self.paths.len() >= limits::WATCHED_DIRECTORIES
+                || self.add(path.clone()).is_err()
+            {
                 events.push(json!({"type": "overflow", "path": path}));
                 return;
             }

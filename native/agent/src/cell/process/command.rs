@@ -131,8 +131,11 @@ fn candidates(program: &[u8], path: &str) -> Result<Vec<CString>, Fault> {
     if program.contains(&b'/') {
         return Ok(vec![argument(program.to_vec(), "The program's path")?]);
     }
+    // A longer name cannot be there; it is looked for once, so that the kernel says so.
+    let places = if program.len() > limits::NAME_BYTES { 1 } else { limits::PATH_PLACES };
     path.split(':')
         .filter(|dir| dir.starts_with('/'))
+        .take(places)
         .map(|dir| argument([dir.as_bytes(), b"/", program].concat(), "The program's path"))
         .collect()
 }

@@ -53,9 +53,22 @@ async fn wait_end(process: &Process, wait_ms: u64) {
     let _ = tokio::time::timeout(Duration::from_millis(wait_ms.min(limits::WAIT_MS)), end).await;
 }
 
+/// As many as fit an answer: whatever records the cell's own processes have left, one that runs is always among them.
 pub async fn list(agent: &Rc<Agent>, _: Value) -> Result<Value, Fault> {
-    let states: Vec<Value> =
-        agent.processes.list().iter().take(limits::KEPT_PROCESSES).map(|process| process.state()).collect();
+    let mut processes = agent.processes.list();
+    processes.sort_by_key(|process| process.ended());
+    let mut bytes = 0;
+    let mut listed: Vec<(u64, Value)> = processes
+        .iter()
+        .take(limits::KEPT_PROCESSES)
+        .map(|process| (process.sequence, process.state()))
+        .take_while(|(_, state)| {
+            bytes += state.to_string().len();
+            bytes <= limits::LISTED_BYTES
+        })
+        .collect();
+    listed.sort_by_key(|(sequence, _)| std::cmp::Reverse(*sequence));
+    let states: Vec<Value> = listed.into_iter().map(|(_, state)| state).collect();
     Ok(json!({ "processes": states }))
 }
 
