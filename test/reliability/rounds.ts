@@ -182,6 +182,7 @@ const check = async (bench: Bench, acknowledged: Acknowledged, round: number): P
     [],
     "acknowledged processes are lost",
   );
+  assert.deepEqual([...acknowledged.lost], [], "commands are answered as lost though no cell ended");
   const ran = [...lines, ...started];
   assert.deepEqual(
     [...acknowledged.lost].filter((n) => ran.includes(n)),

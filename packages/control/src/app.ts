@@ -69,6 +69,7 @@ export const startApp = async (options: AppOptions, signal: AbortSignal): Promis
     methods: supervisorMethods,
     clock,
   });
+  const running = new Set<string>();
   const modules = (options.modules ?? createModules)({
     ...options,
     store,
@@ -77,6 +78,7 @@ export const startApp = async (options: AppOptions, signal: AbortSignal): Promis
     ceilings: ceilingCheck,
     newToken,
     supervisor,
+    running,
   });
   const dispatch = createDispatch({
     ...options,
@@ -87,11 +89,12 @@ export const startApp = async (options: AppOptions, signal: AbortSignal): Promis
     records,
     rate: createRateLimiter(clock),
     handlers: mergeHandlers(modules),
+    running,
   });
   const reconciliation = createReconciliation({
     ...options,
     store,
-    running: dispatch.running,
+    running,
     reconcilers: modules.flatMap((module) => module.reconcilers ?? []),
   });
   const housekeeping = createHousekeeping({ store, clock, logger, authority, reconciliation });

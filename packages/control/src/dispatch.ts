@@ -35,11 +35,11 @@ export interface DispatchParts {
   readonly approvals: Approvals;
   readonly budget: Budget;
   readonly handlers: Module["handlers"];
+  /** Operations this process is working on, from before they are admitted until their outcome is recorded; dispatch keeps it. */
+  readonly running: Set<string>;
 }
 
 export interface RunningDispatch extends Dispatch {
-  /** Operations this process is working on: not for reconciliation. */
-  readonly running: ReadonlySet<string>;
   /** Aborts what is under way. */
   stop(): void;
 }
@@ -130,6 +130,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     progress: Progress,
   ): Promise<Outcome> => {
     const handler = parts.handlers[request.operation] as Handler<OperationName> | undefined;
+    stopping.signal.throwIfAborted();
 
     // identify
     if (operation.scope !== "public")
@@ -241,17 +242,19 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     }
 
     // record admitted
+    parts.running.add(progress.operationId);
     const admitted = await admit.record(recordOf(request, progress, null)).catch(async (error: unknown) => {
+      parts.running.delete(progress.operationId);
       await reservation.release();
       throw error;
     });
     if (admitted.kind === "replayed") {
+      parts.running.delete(progress.operationId);
       await reservation.release();
       progress.leave();
       return answered(admitted.result, true, admitted.expiresAtMs);
     }
     progress.admitted = true;
-    running.add(progress.operationId);
     const settleOnce = async (result: Result | undefined, error: unknown): Promise<void> => {
       try {
         await admit.settle({
@@ -262,7 +265,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
           durationMs: since(progress),
         });
       } finally {
-        running.delete(progress.operationId);
+        parts.running.delete(progress.operationId);
         progress.leave();
       }
     };
@@ -290,7 +293,6 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     return answered(result, false, admit.expiresAtMs);
   };
 
-  const running = new Set<string>();
   const since = (progress: Progress): number => Math.round(parts.clock.monotonic() - progress.startedAt);
 
   const recordOf = (request: DispatchRequest, progress: Progress, target: string | null): NewRecord => ({
@@ -312,7 +314,6 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     hold: (principal: Principal) => held.begin(principal.id),
     offers: (principal: Principal, name: OperationName) =>
       parts.handlers[name] !== undefined && offers(principal, operations[name]),
-    running,
     stop: () => {
       stopping.abort(new HoldfastError("unavailable", "control is shutting down"));
       following.stop();

@@ -25,6 +25,8 @@ export interface Shared {
   readonly supervisor: RpcClient<SupervisorMethods>;
   readonly instance: string;
   readonly nodeId: string;
+  /** Operations this process is working on: what they left unfinished is nobody else's to judge. */
+  readonly running: ReadonlySet<string>;
 }
 
 /** The parts of control. Their handlers together are the table that dispatch serves; two may not claim one operation. */

@@ -32,6 +32,7 @@ export interface MachinesParts {
   readonly supervisor: RpcClient<SupervisorMethods>;
   readonly instance: string;
   readonly nodeId: string;
+  readonly running: ReadonlySet<string>;
 }
 
 /** Everything that is about computers and what runs on them. */

@@ -3,9 +3,15 @@ import type { Computer, Computers } from "../domain/computer.ts";
 import type { Handler, Handlers, OperationContext } from "../domain/handler.ts";
 import type { OperationReconciler } from "../domain/ports.ts";
 import { getComputer } from "../store/computers.ts";
-import { getProcessById, type ProcessRow } from "../store/processes.ts";
+import { forgetUnstarted, getProcessById, type ProcessRow } from "../store/processes.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
-import { type AdmittedProcess, type Launcher, type Processes, processView } from "../work/index.ts";
+import {
+  type AdmittedProcess,
+  type Launcher,
+  neverHadCell,
+  type Processes,
+  processView,
+} from "../work/index.ts";
 
 type Names = Extract<OperationName, `process.${string}`>;
 
@@ -96,17 +102,24 @@ const admittedOf = async (db: Database | Transaction, id: string): Promise<Admit
   return { target: id, computer, row };
 };
 
-/** The process was written down at admission. While it is `starting` its computer has not been asked yet whether it runs. */
+/**
+ * The process was written down at admission. While it is `starting` its computer has not been asked yet whether it runs; what surely never
+ * ran is taken back, and the same request runs it.
+ */
 export const processReconciler: OperationReconciler = {
   operations: ["process.exec", "process.start"],
   reconcile: async (transaction, unsettled) => {
     const row: ProcessRow | undefined =
       unsettled.target === null ? undefined : await getProcessById(transaction, unsettled.target);
     if (!row) return { outcome: "failed", error: "unavailable" };
-    if (row.state === "starting")
+    if (row.state === "starting") {
+      const computer = await getComputer(transaction, row.computer_id);
+      if (computer && neverHadCell(computer, row) && (await forgetUnstarted(transaction, row.id)))
+        return { outcome: "failed", error: "unavailable" };
       throw new HoldfastError("unavailable", "it is not known yet whether the process runs", {
         process: row.id,
       });
+    }
     return { outcome: "succeeded", output: { process: processView(row) } };
   },
 };

@@ -40,7 +40,7 @@ export const admitProcess = async (
       limit 2
     ), added as (
       insert into processes (id, computer_id, cell_id, operation_id, principal_id, command, terminal, stdin_open, state, started_at_ms)
-      select ${fresh.id}, id, case when state = 'awake' then cell_id end, ${fresh.operationId}, ${principal.id}, ${fresh.command},
+      select ${fresh.id}, id, cell_id, ${fresh.operationId}, ${principal.id}, ${fresh.command},
         ${fresh.terminal}::boolean, ${fresh.stdinOpen}::boolean, 'starting', ${fresh.nowMs}::bigint
       from found
       limit 1
@@ -52,6 +52,25 @@ export const admitProcess = async (
 /** It never ran. */
 export const deleteProcess = async (db: Database, id: string): Promise<void> => {
   await db.deleteFrom("processes").where("id", "=", id).where("state", "=", "starting").execute();
+};
+
+/** Of an operation that was left behind: it never ran, and nobody was told of it. False when that is not so. */
+export const forgetUnstarted = async (db: Database | Transaction, id: string): Promise<boolean> => {
+  const result = await db
+    .deleteFrom("processes")
+    .where("id", "=", id)
+    .where("state", "=", "starting")
+    .where((where) =>
+      where.exists(
+        where
+          .selectFrom("operations")
+          .select("operations.id")
+          .whereRef("operations.id", "=", "processes.operation_id")
+          .where("operations.outcome", "=", "running"),
+      ),
+    )
+    .executeTakeFirst();
+  return result.numDeletedRows === 1n;
 };
 
 export const getProcess = (
@@ -165,7 +184,7 @@ export const observeProcess = (
     .selectFrom("observed")
     .select(sql`pg_notify(${eventsChannel}, '')`.as("notified"));
 
-/** Those that have not ended become `lost`; answers them. `except`: known to be on their way into the next cell. */
+/** Those that have not ended become `lost`; answers them. `except`: operations whose processes are on their way into the next cell. */
 export const loseProcesses = (
   db: Transaction,
   computerId: string,
@@ -176,7 +195,7 @@ export const loseProcesses = (
     .set({ state: "ended", exit: { kind: "lost" }, stdin_open: false, ended_at_ms: options.nowMs })
     .where("computer_id", "=", computerId)
     .where("state", "<>", "ended");
-  if (options.except.length > 0) query = query.where("id", "not in", options.except);
+  if (options.except.length > 0) query = query.where("operation_id", "not in", options.except);
   return query.returningAll().execute();
 };
 

@@ -1,7 +1,7 @@
 export { agentIfAwake, type CellParts, refuseFailed } from "./cell.ts";
 export { Files } from "./files/files.ts";
 export { WorkObserver } from "./observer.ts";
-export { ProcessKeeper } from "./processes/keeper.ts";
+export { neverHadCell, ProcessKeeper } from "./processes/keeper.ts";
 export { type AdmittedProcess, Launcher } from "./processes/launch.ts";
 export { Processes } from "./processes/processes.ts";
 export { processView } from "./processes/view.ts";

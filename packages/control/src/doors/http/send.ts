@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { HoldfastError } from "@holdfast/contract";
 import type { Clock, Logger } from "@holdfast/kit";
-import type { BytesResult, EventsResult } from "../../domain/handler.ts";
+import type { BytesResult, EventsResult, ServerEvent } from "../../domain/handler.ts";
 import { orAborted } from "../../lib/abort.ts";
 import { encodeEvent, keepAlive, keepAliveMs } from "../events/sse.ts";
 
@@ -60,11 +60,25 @@ export const sendEvents = async (
   };
   beat();
   try {
-    await pour(parts, outgoing, encoded(result.events), false);
+    await pour(parts, outgoing, encoded(untilRefused(result.events)), false);
   } finally {
     cancel();
   }
 };
+
+/**
+ * Events are resumed from the last one seen, so a stream that control or its caller's key ends is over like any other, where bytes would
+ * break off.
+ */
+async function* untilRefused(events: EventsResult["events"]): AsyncGenerator<ServerEvent> {
+  try {
+    yield* events;
+  } catch (error) {
+    if (!(error instanceof HoldfastError && endings.has(error.code))) throw error;
+  }
+}
+
+const endings: ReadonlySet<string> = new Set(["unavailable", "unauthenticated", "forbidden"]);
 
 async function* encoded(events: EventsResult["events"]): AsyncGenerator<string> {
   for await (const event of events) yield encodeEvent(event);

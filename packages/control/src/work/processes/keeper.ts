@@ -1,10 +1,11 @@
-import type { AgentProcessState } from "@holdfast/contract";
+import { type AgentProcessState, limits } from "@holdfast/contract";
 import type { Clock, CrashPoint, Logger } from "@holdfast/kit";
 import { AgentFault, type Agents } from "../../domain/agents.ts";
 import type { Computer } from "../../domain/computer.ts";
 import type { EventLog, NewEvent } from "../../domain/events.ts";
 import { eventValues } from "../../store/events.ts";
 import {
+  forgetUnstarted,
   listUnended,
   loseProcesses,
   observeProcess,
@@ -26,6 +27,8 @@ export interface KeeperParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly crashPoint: CrashPoint;
+  /** Operations that are being worked on. */
+  readonly running: ReadonlySet<string>;
 }
 
 /**
@@ -34,19 +37,11 @@ export interface KeeperParts {
  */
 export class ProcessKeeper {
   readonly #parts: KeeperParts;
-  /** Between admission and the agent's word: not lost, however long the computer takes to wake. */
-  readonly #starting = new Map<string, string>();
   readonly #waits = new Map<string, string>();
   readonly #abort = new AbortController();
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
-  }
-
-  /** Until the returned function is called the process is on its way and nobody else may judge it. */
-  starting(computerId: string, id: string): () => void {
-    this.#starting.set(id, computerId);
-    return () => this.#starting.delete(id);
   }
 
   /** The statement that writes down what was seen and tells of it: goes with the commit that answers for it, or stands alone. */
@@ -73,10 +68,14 @@ export class ProcessKeeper {
     return now;
   }
 
-  /** Compares all that had not ended with the agent's list. `lost` is what the agent knows nothing of. */
+  /**
+   * Compares all that had not ended with the agent's list. What the agent knows nothing of is `lost`, unless it surely never ran: the agent
+   * of the cell that it was admitted for would know it. Then it is taken back, and the same request may run it.
+   */
   async compare(computer: Computer): Promise<void> {
     const rows = (await listUnended(this.#parts.store.db, computer.id)).filter(
-      (row) => !this.#starting.has(row.id),
+      // Between admission and outcome it is on its way: not lost, however long the computer takes to wake.
+      (row) => !this.#parts.running.has(row.operation_id),
     );
     if (rows.length === 0) return;
     const { processes } = await this.#parts.agents.of(computer.id).plain("processes.list", {});
@@ -86,6 +85,13 @@ export class ProcessKeeper {
       if (state) {
         const now = await this.observe(computer, row, state);
         if (now.state === "running") this.watch(computer, now);
+      } else if (
+        row.state === "starting" &&
+        row.cell_id === computer.cellId &&
+        processes.length < limits.processesKept &&
+        (await forgetUnstarted(this.#parts.store.db, row.id))
+      ) {
+        this.#parts.logger.info("a process was never handed over", { process: row.id });
       } else if (row.cell_id !== computer.cellId || row.state === "starting") {
         await this.#lose(computer, [row]);
       }
@@ -94,9 +100,8 @@ export class ProcessKeeper {
 
   /** The cell is gone with all that ran in it. */
   async gone(transaction: Transaction, computer: Computer): Promise<void> {
-    const except = [...this.#starting].filter(([, on]) => on === computer.id).map(([id]) => id);
     const lost = await loseProcesses(transaction, computer.id, {
-      except,
+      except: [...this.#parts.running],
       nowMs: this.#parts.clock.now(),
     });
     if (lost.length > 0)
@@ -153,6 +158,14 @@ export class ProcessKeeper {
       }).execute();
   }
 }
+
+/** Whether no cell can have had the process: the computer has none, or has slept since before it was admitted. */
+export const neverHadCell = (computer: Computer, row: ProcessRow): boolean =>
+  computer.cellId === null ||
+  (computer.state === "asleep" &&
+    computer.desiredState === "asleep" &&
+    row.cell_id === computer.cellId &&
+    computer.updatedAtMs < row.started_at_ms);
 
 const processEvent = (computer: Computer, row: ProcessRow, kind: "started" | "ended"): NewEvent => ({
   accountId: computer.accountId,

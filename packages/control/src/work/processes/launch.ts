@@ -64,7 +64,7 @@ export class Launcher {
     const row: ProcessRow = {
       id,
       computer_id: computer.id,
-      cell_id: computer.state === "awake" ? computer.cellId : null,
+      cell_id: computer.cellId,
       operation_id: context.operationId,
       principal_id: context.principal.id,
       command: fresh.command,
@@ -91,7 +91,7 @@ export class Launcher {
   ): Promise<Launched<ExecOutput>> {
     const launch = launchOf(row.id, computer, params);
     return this.#guarded(
-      computer,
+      context.signal,
       row,
       (asked) =>
         withAgent(
@@ -210,7 +210,7 @@ export class Launcher {
     const { clock, crashPoint } = this.#parts;
     const launch = launchOf(row.id, computer, params);
     return this.#guarded(
-      computer,
+      context.signal,
       row,
       (asked) =>
         withAgent(
@@ -249,25 +249,22 @@ export class Launcher {
    * handed over as it stands: asking for it tells later what became of it.
    */
   async #guarded<T>(
-    computer: Computer,
+    signal: AbortSignal,
     row: ProcessRow,
     work: (asked: () => void) => Promise<Launched<T>>,
     handOver: () => T,
   ): Promise<Launched<T>> {
-    const { keeper, store, crashPoint } = this.#parts;
-    const done = keeper.starting(computer.id, row.id);
+    const { store, crashPoint } = this.#parts;
     let asked = false;
     try {
       return await work(() => {
         asked = true;
       });
     } catch (error) {
-      if (asked && mayRun(error)) return { output: handOver(), last: () => [] };
+      if (asked && (signal.aborted || mayRun(error))) return { output: handOver(), last: () => [] };
       crashPoint("process-before-deleted");
       await deleteProcess(store.db, row.id);
       throw error;
-    } finally {
-      done();
     }
   }
 }
