@@ -4,14 +4,9 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { instancePattern } from "@holdfast/contract";
 import { defaultDataDirectory } from "@holdfast/launcher";
+import type { InstanceWishes } from "./steps/instance.ts";
 
-export interface HostArguments {
-  readonly instance: string;
-  readonly data: string;
-  readonly listen: readonly string[] | undefined;
-  readonly allowHosts: readonly string[] | undefined;
-  readonly poolBytes: number | undefined;
-  readonly databaseUrl: string | undefined;
+export interface HostArguments extends InstanceWishes {
   readonly bare: boolean;
   readonly json: boolean;
   readonly keepCells: boolean;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { cacheDirectory, command, plainEnvironment, tryCommand, withLock } from "@holdfast/launcher";
 import type { StepResult } from "../progress.ts";
+import { exists } from "./exists.ts";
 import { proxies } from "./packages.ts";
 
 const target = "x86_64-unknown-linux-gnu";
@@ -105,9 +106,3 @@ const debiansEnvironment = (): Readonly<Record<string, string>> => {
   const home: Record<string, string> = existsSync(HOME) ? { HOME } : {};
   return { ...plainEnvironment, CARGO_HOME: join(cacheDirectory, "cargo"), ...home };
 };
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );

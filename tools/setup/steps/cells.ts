@@ -1,7 +1,8 @@
-import { readdir, readFile, rmdir, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { command, tryCommand } from "@holdfast/launcher";
 import type { Clock } from "@holdfast/kit";
+import { exists } from "./exists.ts";
 
 const root = "/sys/fs/cgroup";
 const killWithinMs = 10_000;
@@ -44,9 +45,3 @@ const removeGroup = async (group: string): Promise<void> => {
     if (entry.isDirectory()) await removeGroup(join(group, entry.name));
   await rmdir(group);
 };
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );

@@ -13,6 +13,7 @@ import {
   type UserIds,
 } from "@holdfast/launcher";
 import type { StepResult } from "../progress.ts";
+import { exists } from "./exists.ts";
 import { attachLoop } from "./loop.ts";
 
 const gibibyte = 1024 ** 3;
@@ -36,10 +37,7 @@ export const ensureDatabase = async (
   if (settings.database === "url") return result("skipped", "a shared server (HOLDFAST_DATABASE_URL)");
   const postgres = await lookUpUser(userNames.postgres);
   const mounted = (await findMount(places.postgres)) !== undefined;
-  const hasFile = await stat(places.databaseFile).then(
-    () => true,
-    () => false,
-  );
+  const hasFile = await exists(places.databaseFile);
   if (!mounted && !hasFile && (await readMajor(places.postgres)) === undefined)
     await makeFile(places, postgres);
   const isPlain = !mounted && !hasFile && (await readMajor(places.postgres)) !== undefined;

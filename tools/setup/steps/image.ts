@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { mkdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, rename, rm } from "node:fs/promises";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -17,6 +17,7 @@ import { buildImage } from "../image/build.ts";
 import { checkArchive } from "../image/check-archive.ts";
 import { readRecipe, type Recipe } from "../image/recipe.ts";
 import type { StepResult } from "../progress.ts";
+import { exists } from "./exists.ts";
 
 /** The base image as a read-only subvolume of the pool, by the digest of its recipe; built once per host. The value is the digest. */
 export const ensureImage = async (
@@ -97,9 +98,3 @@ const isReadOnlySubvolume = async (path: string): Promise<boolean> => {
   const { status, stdout } = await tryCommand(["btrfs", "property", "get", "-t", "subvol", path, "ro"]);
   return status === 0 && stdout.trim() === "ro=true";
 };
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );

@@ -1,6 +1,7 @@
-import { mkdir, rename, rm, stat, statfs } from "node:fs/promises";
+import { mkdir, rename, rm, statfs } from "node:fs/promises";
 import { command, findMount, tryCommand, type Places } from "@holdfast/launcher";
 import type { StepResult } from "../progress.ts";
+import { exists } from "./exists.ts";
 import { attachLoop } from "./loop.ts";
 
 const gibibyte = 1024 ** 3;
@@ -83,9 +84,3 @@ const describe = async (places: Places): Promise<string> => {
 
 const fileSystemOf = async (path: string): Promise<string> =>
   (await command(["findmnt", "--noheadings", "--output", "FSTYPE", "--target", path])).trim();
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
