@@ -1,12 +1,15 @@
 import process from "node:process";
 import { root } from "../node24.mjs";
 import { createProgress } from "../setup/progress.ts";
+import { readRecipe } from "../setup/image/recipe.ts";
 import { ensureAgent, needsCompiler } from "../setup/steps/agent.ts";
+import { ensureArchive } from "../setup/steps/image.ts";
 import { ensurePackages } from "../setup/steps/packages.ts";
 import { ensureUsers } from "../setup/steps/users.ts";
 
 /**
- * What the tests need of the host and `npm ci` does not bring: Debian packages, the programs' users, the built agent. On a host where
+ * What the tests need of the host and `npm ci` does not bring: Debian packages, the programs' users, the built agent and base image. The
+ * tests run with little of the environment, so whatever needs this machine's way to its mirrors is fetched here. On a host where
  * `npm run up` has run it only looks. Without root it does nothing; tests that need root say so.
  */
 export const prepareHost = async (): Promise<void> => {
@@ -16,4 +19,14 @@ export const prepareHost = async (): Promise<void> => {
   await progress.step("packages", (note) => ensurePackages({ database: true, agentCompiler }, note));
   await progress.step("users", () => ensureUsers());
   await progress.step("agent", (note) => ensureAgent(root, note));
+  await progress.step("base image", async (note) => {
+    const recipe = await readRecipe(root, "base");
+    let made = false;
+    await ensureArchive(recipe, root, (text) => {
+      made = true;
+      note(text);
+    });
+    const detail = `${recipe.name} ${recipe.digest.slice(0, 12)}`;
+    return { outcome: made ? "done" : "skipped", detail, value: undefined };
+  });
 };

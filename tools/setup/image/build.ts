@@ -73,18 +73,30 @@ export const buildImage = async (
 /** Fetches npm from the registry that this machine's npm uses, and proves that it is the one of the recipe. */
 const fetchNpm = async (recipe: Recipe, directory: string): Promise<void> => {
   const { PATH = plainEnvironment["PATH"] ?? "", HOME = "/root" } = process.env;
+  const cache = join(directory, "npm-cache");
   await command(
     [
       "npm",
       "pack",
-      "--silent",
+      "--loglevel=error",
       "--ignore-scripts",
       `npm@${recipe.npm.version}`,
       "--pack-destination",
       directory,
     ],
-    { environment: { ...plainEnvironment, ...proxies(), PATH, HOME, ...npmSettings() } },
+    // The home tells which registry; nothing is left in it.
+    {
+      environment: {
+        ...plainEnvironment,
+        ...proxies(),
+        PATH,
+        HOME,
+        npm_config_cache: cache,
+        ...npmSettings(),
+      },
+    },
   );
+  await rm(cache, { recursive: true, force: true });
   const [name] = (await readdir(directory)).filter((file) => file.endsWith(".tgz"));
   if (name === undefined) throw new Error("npm pack made no file");
   const integrity = `sha512-${createHash("sha512")
