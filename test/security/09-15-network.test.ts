@@ -56,6 +56,34 @@ print(attempt(lambda: open("/proc/sys/net/ipv6/conf/all/disable_ipv6", "w").writ
   assert.match(refused[2] ?? "", /^(EROFS|EACCES)$/);
 });
 
+test("9: with IPv6 switched on from outside, on both ends, its packets are dropped and counted", async (context) => {
+  const [pid = ""] = await pidsOf(computer);
+  const inCell = (...argv: readonly string[]) => spawnSync("nsenter", ["-t", pid, "-n", ...argv]);
+  const inCellnet = (...argv: readonly string[]) =>
+    spawnSync("ip", ["netns", "exec", `hf${instance.shortId}-cellnet`, ...argv]);
+  const set = (value: number): void => {
+    // Above `all` each link has its own switch, which its value at that moment sets.
+    for (const inside of [inCell, inCellnet])
+      assert.equal(inside("sysctl", "-q", "-w", `net.ipv6.conf.all.disable_ipv6=${value}`).status, 0);
+  };
+  context.after(() => {
+    inCell("ip", "address", "del", "fd00::1/64", "dev", "eth0");
+    set(1);
+  });
+  const before = refusedPackets(instance)["ipv6"] ?? 0;
+  set(0);
+  assert.equal(inCell("ip", "address", "add", "fd00::1/64", "dev", "eth0", "nodad").status, 0);
+  const out = await python(
+    assistant,
+    computer,
+    `${attempts}
+print(attempt(lambda: connect(socket.AF_INET6, ("fd00::2", 443))))
+`,
+  );
+  assert.match(out, /^(EHOSTUNREACH|TimeoutError|EADDRNOTAVAIL)\n$/);
+  assert.ok((refusedPackets(instance)["ipv6"] ?? 0) > before, "dropped without being counted");
+});
+
 test("10: every port of the gateway's address answers with a reset, and each try is counted", async () => {
   const before = refusedPackets(instance)["refused"] ?? 0;
   const out = await python(

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { statfs } from "node:fs/promises";
+import { readlink, statfs } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { before, test } from "node:test";
@@ -26,7 +26,7 @@ const neighbourAnswers = async (): Promise<void> => {
   assert.ok(performance.now() - begin < 5000, "the neighbour had to wait");
 };
 
-test("83: a fork bomb ends at the limit of processes, the neighbour goes on, and stop works within 5 s", async () => {
+test("83: a fork bomb ends at the limit of processes, the neighbour goes on, and stop works within 5 s", async (context) => {
   const computer = await createComputer(assistant);
   await assistant.client.processes.start({ computer, command: "b() { b | b & }; b; sleep 100" });
   await until(
@@ -42,9 +42,37 @@ test("83: a fork bomb ends at the limit of processes, the neighbour goes on, and
   assert.equal(stopped.state, "stopped");
   const tookMs = performance.now() - begin;
   await until("no process is left", async () => (await pidsOf(computer)).length === 0, { withinMs: 5000 });
-  // 5 s of the promise, and the grace that processes get before they are killed.
-  assert.ok(tookMs < 15_000, `stop took ${Math.round(tookMs)} ms`);
+  context.diagnostic(`stop took ${Math.round(tookMs)} ms`);
+  // 5 s on a host of its own; here others use the machine. The grace that processes get before they are killed is longer than this.
+  assert.ok(tookMs < 9000, `stop took ${Math.round(tookMs)} ms`);
   assert.equal((await run(assistant, computer, "echo again")).stdout, "again\n");
+});
+
+test("83: a fork bomb whose processes fill the memory ends inside the cell, and stop works within 5 s", async (context) => {
+  const computer = await createComputer(assistant);
+  await assistant.client.processes.start({
+    computer,
+    argv: [
+      "python3",
+      "-c",
+      "import os\nwhile True:\n try:\n  if os.fork() == 0: held = bytearray(32 << 20)\n except OSError: pass",
+    ],
+  });
+  await until(
+    "the kernel kills for memory",
+    async () => (await assistant.client.computers.usage({ computer })).out_of_memory_kills > 0,
+    { withinMs: 30_000 },
+  );
+  await neighbourAnswers();
+  const usage = await assistant.client.computers.usage({ computer });
+  assert.ok(usage.processes <= usage.processes_limit, JSON.stringify(usage));
+  assert.ok(usage.memory_bytes <= usage.memory_limit_bytes, JSON.stringify(usage));
+  const begin = performance.now();
+  assert.equal((await assistant.client.computers.stop({ computer })).state, "stopped");
+  const tookMs = performance.now() - begin;
+  context.diagnostic(`stop took ${Math.round(tookMs)} ms`);
+  assert.ok(tookMs < 9000, `stop took ${Math.round(tookMs)} ms`);
+  await until("no process is left", async () => (await pidsOf(computer)).length === 0, { withinMs: 5000 });
 });
 
 test("84: memory ends inside the cell: by heap, by /dev/shm, by /tmp; it is counted and told", async () => {
@@ -56,6 +84,7 @@ test("84: memory ends inside the cell: by heap, by /dev/shm, by /tmp; it is coun
   );
   assert.equal(hog.process.exit_code, 137);
   assert.equal(hog.process.out_of_memory, true);
+  await told(assistant, hog.process.id);
   assert.ok((await assistant.client.computers.usage({ computer })).out_of_memory_kills >= 1);
   // Which process ends is the kernel's choice; the files stay until they are deleted, and that must be possible.
   await run(assistant, computer, "head -c 4G /dev/zero > /dev/shm/fill");
@@ -115,6 +144,17 @@ test("85: the pool is preallocated: a full host never turns it read-only", async
   assert.ok((await statfs(join(instance.data, "pool/fs"))).bavail > 0);
 });
 
+/** Followers of events learn that the process ended for want of memory. */
+const told = async ({ client }: Assistant, process: string): Promise<void> => {
+  const enough = AbortSignal.timeout(20_000);
+  for await (const event of client.events.stream({ after: 0 }, { signal: enough })) {
+    if (event.kind !== "process.ended" || event.target !== process) continue;
+    assert.equal(event.data["out_of_memory"], true);
+    return;
+  }
+  assert.fail("no event tells of it");
+};
+
 const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "ok",
@@ -153,10 +193,9 @@ test("86: endless output and a gigabyte without a newline: memory of every progr
 
 test("87: a client that stops reading a stream holds up nobody and makes nothing grow", async () => {
   const computer = await createComputer(assistant);
-  const endless = await assistant.client.processes.start({ computer, command: "yes", timeout_ms: 30_000 });
+  const endless = await assistant.client.processes.start({ computer, command: "yes", timeout_ms: 120_000 });
   const pid = (await instance.programs())["control"]?.pid;
   assert.ok(pid);
-  const before = await residentBytes(pid);
   const stalled = Array.from({ length: 5 }, () => {
     const socket = connect(instance.port, "127.0.0.1");
     socket.write(
@@ -166,15 +205,18 @@ test("87: a client that stops reading a stream holds up nobody and makes nothing
     return socket;
   });
   let read = 0;
+  let before: number | undefined;
   const enough = new AbortController();
   for await (const event of assistant.client.processes.follow(
     { computer, process: endless.id },
     { signal: enough.signal },
   )) {
     if (event.type === "output") read += event.bytes.length;
+    // What a busy control takes once is not growth.
+    if (read > 25 * 1024 ** 2) before ??= await residentBytes(pid);
     if (read > 100 * 1024 ** 2) break;
   }
-  assert.ok(read > 100 * 1024 ** 2);
+  assert.ok(read > 100 * 1024 ** 2 && before !== undefined);
   await neighbourAnswers();
   const grown = (await residentBytes(pid)) - before;
   stalled.forEach((socket) => socket.destroy());
@@ -209,7 +251,9 @@ sleep 60`,
     async () => (await run(assistant, computer, "pgrep -c -x sleep; true")).stdout === "0\n",
     { withinMs: 5000 },
   );
-  assert.equal((await pidsOf(computer)).length, 1);
+  const left = await Promise.all((await pidsOf(computer)).map((pid) => readlink(`/proc/${pid}/exe`)));
+  // The agent, and the child that it keeps ready for the next command.
+  assert.deepEqual(new Set(left), new Set(["/.holdfast/agent"]));
   assert.equal((await run(assistant, computer, "echo next")).stdout, "next\n");
 });
 

@@ -58,6 +58,8 @@ export interface CellHost {
   start(options?: {
     readonly environment?: Readonly<Record<string, string>>;
     readonly flags?: readonly string[];
+    /** A line of shell that runs first, in a mount namespace of the program's own: what it mounts, the host does not see. */
+    readonly first?: string;
   }): Promise<void>;
   /** As by `kill -9`. Resolves when it is gone. */
   kill(): Promise<void>;
@@ -152,6 +154,7 @@ export const openCellHost = async (): Promise<CellHost> => {
         "program",
         ...listen,
         "--",
+        ...(options.first === undefined ? [] : inOwnMounts(options.first)),
         process.execPath,
         main,
         ...flags,
@@ -236,6 +239,16 @@ export const openCellHost = async (): Promise<CellHost> => {
   };
   return host;
 };
+
+const inOwnMounts = (line: string): readonly string[] => [
+  "unshare",
+  "--mount",
+  "--propagation=private",
+  "sh",
+  "-ec",
+  `${line}; exec "$@"`,
+  "sh",
+];
 
 const ready = async (host: CellHost, keeper: ReturnType<typeof spawn>): Promise<void> => {
   const deadline = systemClock.monotonic() + 30_000;

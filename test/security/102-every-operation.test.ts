@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { operationNames, operations, type OperationName } from "@holdfast/contract";
+import { createComputer, run } from "../support/computer.ts";
+import { type Assistant, type Instance, useInstance } from "../support/instance.ts";
+import { raw } from "../support/raw.ts";
+
+const opened = useInstance();
+let instance: Instance;
+let owner: Assistant;
+let other: Assistant;
+/** What the one has, and the other guesses. */
+let handles: Readonly<Record<"computer" | "process" | "service", string>>;
+
+before(async () => {
+  instance = await opened;
+  owner = await instance.assistant();
+  other = await instance.assistant();
+  const computer = await createComputer(owner);
+  const process = await owner.client.processes.start({
+    computer,
+    terminal: { columns: 80, rows: 24 },
+    command: "cat",
+  });
+  await owner.client.services.create({ computer, name: "web", command: "sleep 86400" });
+  await run(owner, computer, "echo mine > /work/file");
+  handles = { computer, process: process.id, service: "web" };
+});
+
+/** Fields that an operation needs besides handles, so that a refusal is about these alone. */
+const fields: Readonly<Partial<Record<OperationName, Readonly<Record<string, unknown>>>>> = {
+  "process.exec": { command: "echo taken > /work/file" },
+  "process.start": { command: "echo taken > /work/file" },
+  "process.input": { text: "x" },
+  "process.signal": { signal: "KILL" },
+  "process.resize": { columns: 1, rows: 1 },
+  "service.create": { name: "theirs", command: "true" },
+  "file.read": { path: "/work/file" },
+  "file.write": { path: "/work/file", content: "taken" },
+  "file.edit": { path: "/work/file", edits: [{ old: "mine", new: "taken" }] },
+  "file.list": { path: "/work" },
+  "file.stat": { path: "/work/file" },
+  "file.move": { path: "/work/file", to: "/work/taken" },
+  "file.delete": { path: "/work/file" },
+  "file.mkdir": { path: "/work/taken" },
+  "file.download": { path: "/work/file" },
+  "file.upload": { path: "/work/file" },
+  "file.watch": { path: "/work" },
+  "archive.export": { path: "/work" },
+  "archive.import": { path: "/work" },
+};
+
+/** The request line and the body of one operation on these handles. */
+const requestOf = (
+  name: OperationName,
+  on: Readonly<Record<string, string>>,
+): { readonly path: string; readonly body: string } => {
+  const { route, body } = operations[name];
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, field: string) => on[field] ?? "");
+  const rest = fields[name] ?? {};
+  const inQuery = route.method === "GET" || route.method === "DELETE" || body === "bytes";
+  const query = new URLSearchParams(
+    Object.entries(rest).map(([key, value]): [string, string] => [key, String(value)]),
+  );
+  if (inQuery) return { path: `${path}?${query.toString()}`, body: "" };
+  return { path, body: JSON.stringify(rest) };
+};
+
+const ask = async (
+  secret: string,
+  name: OperationName,
+  on: Readonly<Record<string, string>>,
+): Promise<string> => {
+  const { route, reply } = operations[name];
+  const { path, body } = requestOf(name, on);
+  const headers = [
+    `host: 127.0.0.1:${instance.port}`,
+    `authorization: Bearer ${secret}`,
+    `content-type: ${operations[name].body === "bytes" ? "application/octet-stream" : "application/json"}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    ...(reply === "terminal"
+      ? [
+          "connection: upgrade",
+          "upgrade: websocket",
+          "sec-websocket-version: 13",
+          "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==",
+        ]
+      : ["connection: close"]),
+  ];
+  const answer = await raw(
+    instance.port,
+    `${route.method} ${path} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n${body}`,
+    10_000,
+  );
+  const status = /^HTTP\/1\.1 (\d+)/.exec(answer)?.[1] ?? "none";
+  const code = /"code":\s*"(\w+)"/.exec(answer)?.[1] ?? "";
+  return `${status} ${code}`;
+};
+
+const onComputers = operationNames.filter((name) => operations[name].route.path.includes("{computer}"));
+
+test("102: no operation of the contract knows another assistant's computer, process or service", async () => {
+  assert.ok(onComputers.length >= 35, String(onComputers.length));
+  for (const name of onComputers) assert.equal(await ask(other.secret, name, handles), "404 not_found", name);
+  assert.equal((await run(owner, handles.computer, "cat /work/file")).stdout, "mine\n");
+  assert.deepEqual(
+    (await owner.client.services.list({ computer: handles.computer })).services.map(({ name }) => name),
+    ["web"],
+  );
+});
+
+test("102: within one's own computer another's process or service is not there", async () => {
+  const computer = await createComputer(other);
+  for (const name of onComputers) {
+    const { path } = operations[name].route;
+    if (!path.includes("{process}") && !path.includes("{service}")) continue;
+    assert.match(
+      await ask(other.secret, name, { ...handles, computer }),
+      /^404 (not_found|process_not_found|service_not_found)$/,
+      name,
+    );
+  }
+  const process = await owner.client.processes.get({
+    computer: handles.computer,
+    process: handles.process,
+  });
+  assert.equal(process.state, "running");
+});
+
+test("102: lists, records and events tell of one's own alone", async () => {
+  const { computers } = await other.client.computers.list({ limit: 200 });
+  assert.ok(computers.every(({ id }) => id !== handles.computer));
+  const { records } = await other.client.records.list({ limit: 200 });
+  const told = JSON.stringify(records);
+  for (const id of [handles.process, owner.id])
+    assert.ok(!told.includes(id), "a record of another's is told");
+  for (const name of operationNames.filter((name) => operations[name].scope === "owner")) {
+    const on = { key: owner.keyId, owner: "own_00000000000000000000" };
+    assert.match(await ask(other.secret, name, on), /^404 not_found$/, name);
+  }
+});

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { createComputer, run } from "../support/computer.ts";
+import { type Assistant, useInstance } from "../support/instance.ts";
+
+const opened = useInstance();
+let assistant: Assistant;
+let computer: string;
+before(async () => {
+  assistant = await (await opened).assistant();
+  computer = await createComputer(assistant);
+});
+
+/** Runs Python as the cell's root. */
+const python = async (program: string): Promise<string> => {
+  const { process, stdout, stderr } = await assistant.client.processes.exec({
+    computer,
+    argv: ["python3", "-c", program],
+  });
+  assert.equal(process.exit_code, 0, stderr);
+  return stdout;
+};
+
+const boot = async (): Promise<string> => (await run(assistant, computer, "stat -c %Y.%Z /proc/1")).stdout;
+
+test("no signal from inside ends PID 1, also not one that claims to come from outside", async () => {
+  const before = await boot();
+  await python(`
+import ctypes, os, signal
+libc = ctypes.CDLL(None)
+for number in range(1, 65):
+    try: os.kill(1, number)
+    except OSError: pass
+# siginfo: signal, errno, code -1 (queued), then a sender's pid and uid of 0.
+for code in (-1, -6, 0):
+    info = (ctypes.c_int * 32)()
+    info[0], info[2] = signal.SIGTERM, code
+    libc.syscall(129, 1, signal.SIGTERM, ctypes.byref(info))
+    libc.syscall(297, 1, 1, signal.SIGTERM, ctypes.byref(info))
+`);
+  await assistant.client.processes.start({ computer, command: "sleep 100" });
+  assert.equal(await boot(), before);
+});
+
+/** The child that the agent keeps ready: PID 1's only child of its name. */
+const spares =
+  "[int(p) for p in os.listdir('/proc') if p.isdigit() and int(p) != 1 and open(f'/proc/{p}/comm').read() == open('/proc/1/comm').read()]";
+
+test("the child that is kept ready shows nothing of the agent and is no process of the computer", async () => {
+  const seen = await python(`
+import ctypes, os, time
+end = time.time() + 5
+while not (found := ${spares}) and time.time() < end: time.sleep(0.01)
+assert len(found) == 1, found
+pid = found[0]
+for name in ("mem", "environ", "maps", "fd", "exe", "cwd", "root"):
+    try:
+        path = f"/proc/{pid}/{name}"
+        os.listdir(path) if name == "fd" else os.readlink(path) if name in ("exe", "cwd", "root") else open(path, "rb").read(1)
+        print("open", name)
+    except OSError: pass
+libc = ctypes.CDLL(None)
+if libc.ptrace(16, pid, 0, 0) == 0: print("traced")
+`);
+  assert.equal(seen, "");
+  const { processes } = await assistant.client.computers.usage({ computer });
+  const counted = (
+    await run(
+      assistant,
+      computer,
+      "exec python3 -c 'import os; print(sum(p.isdigit() for p in os.listdir(\"/proc\")))'",
+    )
+  ).stdout;
+  // While that one runs it is counted itself; the child that is kept ready is never counted by usage.
+  assert.ok(processes <= Number(counted) && processes >= 1, `${processes} of ${counted}`);
+  const { processes: listed } = await assistant.client.processes.list({ computer });
+  assert.ok(listed.every(({ command }) => !JSON.stringify(command).includes(".holdfast/agent")));
+});
+
+test("whatever the cell does to it, a command runs once and is answered", async () => {
+  for (const signal of ["SIGKILL", "SIGSTOP", "SIGTERM", "SIGABRT"]) {
+    await python(`
+import os, signal, time
+end = time.time() + 5
+while not (found := ${spares}) and time.time() < end: time.sleep(0.01)
+for pid in found: os.kill(pid, signal.${signal})
+`);
+    const begin = performance.now();
+    const ran = await run(assistant, computer, `echo ${signal} >> /work/ran; cat /work/ran; rm /work/ran`);
+    assert.equal(ran.stdout, `${signal}\n`);
+    assert.ok(performance.now() - begin < 5000, `${signal}: ${Math.round(performance.now() - begin)} ms`);
+  }
+});
