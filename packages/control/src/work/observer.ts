@@ -1,11 +1,13 @@
-import { limits } from "@holdfast/contract";
-import type { Logger } from "@holdfast/kit";
+import { limits, type SupervisorMethods } from "@holdfast/contract";
+import type { Logger, RpcClient } from "@holdfast/kit";
 import type { Agents } from "../domain/agents.ts";
 import type { CellObserver, Computer } from "../domain/computer.ts";
 import { deleteServices } from "../store/services.ts";
 import type { Transaction } from "../store/transaction.ts";
 import type { ProcessKeeper } from "./processes/keeper.ts";
 import type { ServiceKeeper } from "./services/keeper.ts";
+
+const crowdedGraceMs = 1_000;
 
 /** What `work/` does when a cell comes and goes. */
 export class WorkObserver implements CellObserver {
@@ -26,13 +28,19 @@ export class WorkObserver implements CellObserver {
   async stopping(computer: Computer): Promise<void> {
     const { agents, processes, logger } = this.#parts;
     try {
-      await agents
-        .of(computer.id)
-        .plain("services.shutdown", { grace_ms: limits.stopGraceMs }, { waitMs: 2 * limits.stopGraceMs });
+      const graceMs = await this.#graceMs(computer);
+      await agents.of(computer.id).plain("services.shutdown", { grace_ms: graceMs }, { waitMs: 2 * graceMs });
       await processes.compare(computer);
     } catch (error) {
       logger.warn("a computer is stopped without a graceful end", { computer: computer.id, error });
     }
+  }
+
+  /** At its limit of processes nothing in a computer can end in good order: a fork bomb takes the place of whatever would start for it. */
+  async #graceMs(computer: Computer): Promise<number> {
+    const { usage } = await this.#parts.supervisor.call("usage.read", { computer_ids: [computer.id] });
+    const crowded = usage.some(({ pids, pids_limit }) => pids > pids_limit * 0.9);
+    return crowded ? crowdedGraceMs : limits.stopGraceMs;
   }
 
   async gone(transaction: Transaction, computer: Computer): Promise<void> {
@@ -49,5 +57,6 @@ export interface WorkObserverParts {
   readonly agents: Agents & { forget(computerId: string): void };
   readonly processes: ProcessKeeper;
   readonly services: ServiceKeeper;
+  readonly supervisor: RpcClient<SupervisorMethods>;
   readonly logger: Logger;
 }
