@@ -24,6 +24,7 @@ import { rootLayer } from "./layers/root.ts";
 import { runtimeLayer } from "./layers/runtime.ts";
 import type { Config } from "./lib/config.ts";
 import { makeDirectory } from "./lib/files.ts";
+import { createHelperService } from "./lib/helper-service.ts";
 import { placesOf } from "./lib/places.ts";
 import { createProgramRunner } from "./lib/run-program.ts";
 import { createNetwork, type Network } from "./network/index.ts";
@@ -62,12 +63,13 @@ export const createApp = async (options: {
       throw error;
     }));
   const runner = createProgramRunner();
-  const btrfs = createBtrfs(runner);
+  const service = createHelperService({ agent: config.agent, timeoutMs: limits.cellStartMs });
+  const btrfs = createBtrfs(runner, service);
   const images = createImages({ places, btrfs });
   // The last range is the trials'.
   const slots = config.slots - 1;
   const firstIdOf = (slot: number): number => config.uidBase + slot * config.idsPerComputer;
-  const networkOptions = { slots: config.slots, runner, logger };
+  const networkOptions = { slots: config.slots, runner, service, clock, logger };
   const network = createNetwork({ ...networkOptions, places });
   const scratch = createNetwork({
     ...networkOptions,
@@ -76,15 +78,9 @@ export const createApp = async (options: {
   for (const directory of [places.state, `${places.state}/bundles`]) await makeDirectory(directory, 0o711);
   for (const directory of [places.runtimeState, `${places.state}/cells`])
     await makeDirectory(directory, 0o700);
-  const bundles = createBundles({ places, policy });
+  const bundles = createBundles({ places, policy, agent: config.agent });
   const records = createRecords({ places, directory: `${places.state}/cells`, logger });
-  const helper = createHelper({
-    runner,
-    agent: config.agent,
-    runtime: config.runtime,
-    runtimeState: places.runtimeState,
-    timeoutMs: limits.cellStartMs,
-  });
+  const helper = createHelper({ service, runtime: config.runtime, runtimeState: places.runtimeState });
   const openOwnCgroups = () => openCgroups({ directory: places.cgroup, clock });
   const trial = {
     trial: purpose,

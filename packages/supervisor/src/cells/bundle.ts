@@ -3,6 +3,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { makeDirectory, namesIn, removeDirectory } from "../lib/files.ts";
 import type { Places } from "../lib/places.ts";
 import { buildOciConfig } from "./oci-config.ts";
+import type { LinkPlan } from "../network/index.ts";
 import type { Policy } from "./policy.ts";
 
 export interface BundlePlan {
@@ -11,6 +12,8 @@ export interface BundlePlan {
   readonly idCount: number;
   readonly legacyControllers: readonly string[];
   readonly resolver: string;
+  /** How the cell is connected; trials of the root alone are not. */
+  readonly link?: LinkPlan;
   readonly command?: readonly string[];
 }
 
@@ -20,7 +23,7 @@ export interface BundlePlan {
  */
 export interface Bundles {
   make(plan: BundlePlan): Promise<string>;
-  /** Removes exactly what `make` and the runtime put there, never a tree: a mount left in it is an error, not a loss. */
+  /** Removes exactly what `make`, the helper and the runtime put there, never a tree: a mount left in it is an error, not a loss. */
   remove(computerId: string): Promise<void>;
 }
 
@@ -30,19 +33,21 @@ const files: readonly string[] = ["agent", "config.json", "runtime.log", "pid"];
 export const createBundles = (options: {
   readonly places: Places;
   readonly policy: () => Promise<Policy>;
+  /** The binary that the runtime calls to connect a cell. */
+  readonly agent: string;
 }): Bundles => {
   const { places } = options;
+  let limit: Promise<number> | undefined;
+  const descriptors = (): Promise<number> => (limit ??= descriptorLimit());
   return {
     make: async (plan) => {
       const bundle = places.bundle(plan.computerId);
       await makeDirectory(bundle, 0o711);
-      for (const name of [...mountPoints, "cgroup"]) await makeDirectory(`${bundle}/${name}`, 0o711);
-      for (const name of plan.legacyControllers) await makeDirectory(`${bundle}/cgroup/${name}`, 0o711);
-      await writeFile(`${bundle}/agent`, "");
       const config = buildOciConfig(await options.policy(), {
         ...plan,
         bundle,
-        descriptors: await descriptorLimit(),
+        linker: options.agent,
+        descriptors: await descriptors(),
         machineId: createHash("sha256")
           .update(`holdfast machine id of ${plan.computerId}`)
           .digest("hex")
@@ -53,9 +58,13 @@ export const createBundles = (options: {
     },
     remove: async (computerId) => {
       const bundle = places.bundle(computerId);
-      for (const name of files) await rm(`${bundle}/${name}`, { force: true });
-      for (const name of await namesIn(`${bundle}/cgroup`)) await removeDirectory(`${bundle}/cgroup/${name}`);
-      for (const name of [...mountPoints, "cgroup"]) await removeDirectory(`${bundle}/${name}`);
+      const shown = await namesIn(`${bundle}/cgroup`);
+      await Promise.all([
+        ...files.map((name) => rm(`${bundle}/${name}`, { force: true })),
+        ...mountPoints.map((name) => removeDirectory(`${bundle}/${name}`)),
+        ...shown.map((name) => removeDirectory(`${bundle}/cgroup/${name}`)),
+      ]);
+      await removeDirectory(`${bundle}/cgroup`);
       await removeDirectory(bundle);
     },
   };

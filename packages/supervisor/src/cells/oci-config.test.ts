@@ -14,6 +14,7 @@ const plan = {
   machineId: "0".repeat(32),
   resolver: "198.18.0.1",
   descriptors: 20_000,
+  linker: "/nonexistent",
 };
 
 interface Config {

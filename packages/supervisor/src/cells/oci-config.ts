@@ -1,3 +1,4 @@
+import type { LinkPlan } from "../network/index.ts";
 import type { Policy } from "./policy.ts";
 import { buildSeccomp } from "./seccomp.ts";
 
@@ -13,6 +14,10 @@ export interface CellPlan {
   readonly resolver: string;
   /** Descriptors that one process may be allowed to open; not above the supervisor's own hard limit. */
   readonly descriptors: number;
+  /** Connects the cell to `cellnet` once its namespaces are there, before anything runs in it. */
+  readonly link?: LinkPlan;
+  /** The binary that does so. */
+  readonly linker: string;
   /** What runs as PID 1 instead of the agent; trials and tests only. */
   readonly command?: readonly string[];
 }
@@ -53,6 +58,7 @@ export const buildOciConfig = (policy: Policy, plan: CellPlan): object => {
     root: { path: `${plan.bundle}/root`, readonly: false },
     hostname: hostName(plan.computerId),
     mounts: mounts(plan),
+    ...(plan.link && { hooks: { createRuntime: [{ path: plan.linker, args: linkCommand(plan.link) }] } }),
     linux: {
       namespaces: ["user", "pid", "mount", "network", "ipc", "uts", "cgroup"].map((type) => ({ type })),
       uidMappings: map,
@@ -67,6 +73,18 @@ export const buildOciConfig = (policy: Policy, plan: CellPlan): object => {
     },
   };
 };
+
+const linkCommand = (link: LinkPlan): string[] => [
+  "holdfast-agent",
+  "host",
+  "cell",
+  "link",
+  link.namespace,
+  link.interface,
+  link.address,
+  link.gateway,
+  link.range,
+];
 
 export const hostName = (computerId: string): string => computerId.replace("_", "-");
 

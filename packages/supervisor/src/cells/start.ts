@@ -4,6 +4,7 @@ import type { CellLimits } from "../cgroups/index.ts";
 import { makeDirectory } from "../lib/files.ts";
 import type { Cell } from "./cell.ts";
 import { waitForFirstByte } from "./first-byte.ts";
+import { changedRules, type StartPlan } from "./helper.ts";
 import type { CellParts } from "./index.ts";
 import type { CellRecord } from "./records.ts";
 
@@ -22,7 +23,7 @@ export const createStarter =
     const { places, clock, records, crashPoint } = parts;
     const volume = parts.volumes.get(computerId);
     const image = await parts.images.find(volume.image);
-    await parts.network.verify();
+    const rules = parts.network.inForce();
 
     const record: CellRecord = {
       computerId,
@@ -38,19 +39,22 @@ export const createStarter =
     await records.write(record);
     crashPoint("cell.start:recorded");
     try {
-      const cgroups = await parts.cgroups.create(computerId, limitsOf(size));
       const link = parts.network.plan(volume.slot);
       const ids = { firstId: parts.firstIdOf(volume.slot), idCount: parts.idCount };
-      const bundle = await parts.bundles.make({
-        computerId,
-        ...ids,
-        legacyControllers: Object.keys(cgroups.legacy),
-        resolver: link.gateway,
-      });
       const sockets = places.sockets(computerId);
-      await makeDirectory(sockets, 0o750, parts.controlGid);
+      const [cgroups, bundle] = await Promise.all([
+        parts.cgroups.create(computerId, limitsOf(size)),
+        parts.bundles.make({
+          computerId,
+          ...ids,
+          legacyControllers: parts.cgroups.legacyControllers,
+          resolver: link.gateway,
+          link,
+        }),
+        makeDirectory(sockets, 0o750, parts.controlGid),
+      ]);
       crashPoint("cell.start:prepared");
-      const { timings_us: timings } = await parts.helper.start({
+      const plan: StartPlan = {
         id: computerId,
         root: { bundle, image: image.path, volume: places.volume(computerId), agent: parts.agent, ...ids },
         sockets: [
@@ -58,7 +62,11 @@ export const createStarter =
           { path: join(sockets, "ingress.sock"), gid: parts.gatewayGid },
         ],
         cgroups,
-        link,
+        rules,
+      };
+      const { timings_us: timings } = await parts.helper.start(plan).catch(async (error: unknown) => {
+        if (!(error instanceof HoldfastError && error.details["step"] === changedRules)) throw error;
+        return parts.helper.start({ ...plan, rules: await parts.network.mend() });
       });
       crashPoint("cell.start:made");
       await answer(join(sockets, "control.sock"), parts);

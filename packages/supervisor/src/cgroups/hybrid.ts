@@ -20,20 +20,26 @@ export const createHybrid = (options: {
   const all = ["unified", ...controllers];
 
   const setLimits = async (name: string, limits: CellLimits): Promise<void> => {
-    await setMemory(of("memory", name), limits.memoryBytes);
-    await write(`${of("pids", name)}/pids.max`, String(limits.pids));
-    await write(`${of("cpu", name)}/cpu.cfs_period_us`, String(periodUs));
-    await write(`${of("cpu", name)}/cpu.cfs_quota_us`, String(limits.cpus * periodUs));
+    const processor = async (): Promise<void> => {
+      await write(`${of("cpu", name)}/cpu.cfs_period_us`, String(periodUs));
+      await write(`${of("cpu", name)}/cpu.cfs_quota_us`, String(limits.cpus * periodUs));
+    };
+    await Promise.all([
+      setMemory(of("memory", name), limits.memoryBytes),
+      write(`${of("pids", name)}/pids.max`, String(limits.pids)),
+      processor(),
+    ]);
   };
 
   return {
     layout: "hybrid",
+    legacyControllers: controllers,
     prepare: async () => {
       for (const hierarchy of all) await make(own(hierarchy));
       await write(`${own("memory")}/memory.use_hierarchy`, "1");
     },
     create: async (name, limits) => {
-      for (const hierarchy of all) await make(of(hierarchy, name));
+      await Promise.all(all.map((hierarchy) => make(of(hierarchy, name))));
       await setLimits(name, limits);
       const legacy = Object.fromEntries(controllers.map((controller) => [controller, of(controller, name)]));
       return { legacy, unified: core2(name) };
@@ -48,7 +54,7 @@ export const createHybrid = (options: {
     },
     kill: (name) => core.kill(core2(name)),
     remove: async (name) => {
-      for (const hierarchy of all) await removeNested(of(hierarchy, name));
+      await Promise.all(all.map((hierarchy) => removeNested(of(hierarchy, name))));
     },
     state: (name) => core.state(core2(name)),
     usage: async (name) => {

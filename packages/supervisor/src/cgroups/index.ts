@@ -31,6 +31,8 @@ export interface CgroupPlaces {
  */
 export interface CellCgroups {
   readonly layout: "unified" | "hybrid";
+  /** Controllers whose v1 directories cells are shown; none where everything is on v2. */
+  readonly legacyControllers: readonly string[];
   /** Makes the instance's own directories. Called once before anything else. */
   prepare(): Promise<void>;
   create(name: string, limits: CellLimits): Promise<CgroupPlaces>;

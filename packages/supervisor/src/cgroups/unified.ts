@@ -25,6 +25,7 @@ export const createUnified = (options: {
 
   return {
     layout: "unified",
+    legacyControllers: [],
     prepare: async () => {
       await write(`${options.root}/cgroup.subtree_control`, "+cpu +memory +pids");
       await make(own);

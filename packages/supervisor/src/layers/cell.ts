@@ -65,6 +65,7 @@ const tryCell = async (options: CellLayerOptions, network: Network): Promise<str
       idCount,
       legacyControllers: Object.keys(groups.legacy),
       resolver: link.gateway,
+      link,
       command: [agentPath, "view", "--serve"],
     });
     const sockets = places.sockets(trialId);
@@ -78,7 +79,7 @@ const tryCell = async (options: CellLayerOptions, network: Network): Promise<str
         { path: join(sockets, "ingress.sock"), gid: 0 },
       ],
       cgroups: groups,
-      link,
+      rules: network.inForce(),
     });
     refuseWeaker(await readView(path, options.clock), await options.policy(), firstId, idCount);
     return "user namespace, seccomp, capabilities, devices and network tried from inside a cell";

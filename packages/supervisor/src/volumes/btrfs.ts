@@ -1,3 +1,4 @@
+import type { HelperService } from "../lib/helper-service.ts";
 import type { ProgramRunner } from "../lib/run-program.ts";
 
 export interface QuotaGroup {
@@ -14,6 +15,17 @@ export interface QuotaGroup {
   readonly volume: boolean;
 }
 
+export interface VolumePlan {
+  readonly pool: string;
+  /** Of the group `1/<group>`, below `2/<parentGroup>`. */
+  readonly group: number;
+  readonly parentGroup: number;
+  readonly limitBytes: number;
+  readonly directory: string;
+  readonly name: string;
+  readonly directories: readonly string[];
+}
+
 /** The few things asked of `btrfs`. Paths are the supervisor's own; none is inside a volume. */
 export interface Btrfs {
   /** Makes a quota group if it is not there, within `parent` if given. */
@@ -25,6 +37,8 @@ export interface Btrfs {
   /** Where the kernel has lost count, and so holds nobody to a limit, counts anew and waits for it. */
   ensureConsistent(pool: string): Promise<void>;
   createSubvolume(path: string, group?: string): Promise<void>;
+  /** Makes a subvolume with these directories in a quota group of its own. Durable after `sync`. */
+  createVolume(plan: VolumePlan): Promise<void>;
   deleteSubvolume(path: string): Promise<void>;
   /** Paths of subvolumes inside the one at `path`. */
   nestedSubvolumes(path: string): Promise<readonly string[]>;
@@ -36,7 +50,8 @@ export interface Btrfs {
 /** Reads all metadata once: seconds on a pool of many gigabytes. */
 const rescanOptions = { timeoutMs: 10 * 60_000 };
 
-export const createBtrfs = (runner: ProgramRunner): Btrfs => {
+/** What every computer waits for goes to the helper, the rest to the program `btrfs`. */
+export const createBtrfs = (runner: ProgramRunner, service: HelperService): Btrfs => {
   const btrfs = (...args: string[]): Promise<string> => runner.run("btrfs", args, { timeoutMs: 60_000 });
   return {
     createGroup: async (pool, group, parent) => {
@@ -69,8 +84,11 @@ export const createBtrfs = (runner: ProgramRunner): Btrfs => {
       return listed.split("\n").flatMap((line) => / path (.*)$/.exec(line)?.[1] ?? []);
     },
     isReadOnly: async (path) => (await btrfs("property", "get", "-ts", path, "ro")).trim() === "ro=true",
+    createVolume: async ({ parentGroup: parent_group, limitBytes: limit_bytes, ...plan }) => {
+      await service.ask("make_volume", { ...plan, parent_group, limit_bytes });
+    },
     sync: async (pool) => {
-      await btrfs("filesystem", "sync", pool);
+      await service.ask("sync", { pool }, 60_000);
     },
   };
 };

@@ -22,7 +22,8 @@ export type VolumeFacts = Omit<z.output<typeof factsSchema>, "version">;
 export interface Facts {
   get(computerId: string): VolumeFacts | undefined;
   all(): Iterable<VolumeFacts>;
-  write(facts: VolumeFacts): Promise<void>;
+  /** `sync` makes everything on the pool durable instead of the facts alone. */
+  write(facts: VolumeFacts, sync?: () => Promise<void>): Promise<void>;
   remove(computerId: string): Promise<void>;
 }
 
@@ -44,8 +45,9 @@ export const openFacts = async (options: {
   return {
     get: (computerId) => known.get(computerId),
     all: () => [...known.values()],
-    write: async (facts) => {
-      await writeDurably(options.pathOf(facts.computerId), `${JSON.stringify({ version: 1, ...facts })}\n`);
+    write: async (facts, sync) => {
+      const content = `${JSON.stringify({ version: 1, ...facts })}\n`;
+      await writeDurably(options.pathOf(facts.computerId), content, 0o600, sync);
       known.set(facts.computerId, facts);
     },
     remove: async (computerId) => {

@@ -1,4 +1,3 @@
-import { mkdir } from "node:fs/promises";
 import { computerSizes, HoldfastError, type ComputerSize } from "@holdfast/contract";
 import type { Clock, CrashPoint, Logger } from "@holdfast/kit";
 import type { Images } from "../images/index.ts";
@@ -10,6 +9,9 @@ import { openFacts, type VolumeFacts } from "./facts.ts";
 import { growthLimitBytes, readSpace, type PoolSpace } from "./space.ts";
 
 export type { VolumeFacts } from "./facts.ts";
+
+/** What a cell is made of; see the helper. All of root's, as ids in a volume are 0-based. */
+const volumeDirectories: readonly string[] = ["root", "work", ".overlay-work"];
 
 /** The quota group above those of all volumes; see `growthLimitBytes`. */
 const poolGroup = "2/1";
@@ -101,17 +103,17 @@ export const openVolumes = async (options: {
       await facts.write(volume);
       crashPoint("volume.create:recorded");
       try {
-        const group = `1/${volume.group}`;
-        await btrfs.createGroup(pool, group, poolGroup);
-        await btrfs.limitGroup(pool, group, computerSizes[size].disk_bytes);
-        const path = places.volume(computerId);
-        await btrfs.createSubvolume(path, group);
-        for (const directory of ["root", "work", ".overlay-work"])
-          await mkdir(`${path}/${directory}`, { mode: 0o755 });
-        for (const directory of ["root", "work"]) await makeDirectory(`${path}/${directory}`, 0o755);
-        await btrfs.sync(pool);
+        await btrfs.createVolume({
+          pool,
+          group: volume.group,
+          parentGroup: Number(poolGroup.slice(2)),
+          limitBytes: computerSizes[size].disk_bytes,
+          directory: places.computers,
+          name: computerId,
+          directories: volumeDirectories,
+        });
         crashPoint("volume.create:made");
-        await facts.write({ ...volume, state: "ready" });
+        await facts.write({ ...volume, state: "ready" }, () => btrfs.sync(pool));
         crashPoint("volume.create:ready");
       } catch (error) {
         await remove(volume);

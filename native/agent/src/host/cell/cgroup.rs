@@ -1,3 +1,4 @@
+use super::mounts::mount_point;
 use super::spec::CgroupSpec;
 use super::sys::{
     attach, check, open_tree, set_attributes, text, ATTR_NO_DEVICES, ATTR_NO_PROGRAMS, ATTR_NO_SETUID, ATTR_READ_ONLY,
@@ -22,13 +23,16 @@ pub fn delegate(spec: &CgroupSpec, id: u32) -> io::Result<OwnedFd> {
 }
 
 /// What the cell may read of its own limits, mounted read-only below `bundle/cgroup`: runtimes size their heaps by it. On the hybrid
-/// layout one directory for each v1 controller, which the bundle holds; else the v2 directory itself.
+/// layout one directory for each v1 controller; else the v2 directory itself.
 pub fn show(spec: &CgroupSpec, bundle: &str) -> io::Result<()> {
+    mount_point(&format!("{bundle}/cgroup"))?;
     if spec.legacy.is_empty() {
         return read_only(&spec.unified, &format!("{bundle}/cgroup"));
     }
     for (controller, directory) in &spec.legacy {
-        read_only(directory, &format!("{bundle}/cgroup/{controller}"))?;
+        let place = format!("{bundle}/cgroup/{controller}");
+        mount_point(&place)?;
+        read_only(directory, &place)?;
     }
     Ok(())
 }

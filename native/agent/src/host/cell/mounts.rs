@@ -5,16 +5,21 @@ use super::sys::{
 use super::targets;
 use super::usermap::user_namespace;
 use super::{Failure, Step};
-use std::fs;
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 /// Puts the cell's root together in this process's own mount namespace: `bundle/root` is the overlay, `bundle/volume` the
 /// ID-mapped volume, `bundle/agent` the agent. Fails unless the overlay can be written.
 pub fn mount_root(spec: &RootSpec) -> Result<(), Failure> {
     let at = |name: &str| format!("{}/{name}", spec.bundle);
+    for name in ["lower", "volume", "root"] {
+        mount_point(&at(name)).step("mount_points")?;
+    }
+    File::create(at("agent")).step("mount_points")?;
     let users = user_namespace(spec.first_id, spec.id_count).step("user_namespace")?;
 
     let guarded = ATTR_NO_SETUID | ATTR_NO_DEVICES;
@@ -31,6 +36,14 @@ pub fn mount_root(spec: &RootSpec) -> Result<(), Failure> {
     .step("overlay")?;
     with_file_ids(spec.first_id, || targets::ensure(Path::new(&at("root")), &spec.directories, &spec.files))
         .step("mount_targets")
+}
+
+/// An empty directory that everybody may pass and nobody may look into.
+pub fn mount_point(path: &str) -> io::Result<()> {
+    match DirBuilder::new().mode(0o711).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn mapped(source: &str, target: &str, attributes: u64, users: Option<BorrowedFd>) -> io::Result<()> {

@@ -5,11 +5,10 @@ use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::process::{Command, Stdio};
 
-/// Lets the runtime make the cell, which then waits: its first process has not run anything of the image yet. Returns that
-/// process's id. It inherits `sockets` from descriptor 3 on and then `cgroup`; 0–2 are /dev/null.
-pub fn create(spec: &StartSpec, sockets: &[OwnedFd], cgroup: &OwnedFd) -> io::Result<libc::pid_t> {
+/// Lets the runtime make the cell and run it; in between it has `link` connect it. Returns the id of the first process, which inherits
+/// `sockets` from descriptor 3 on and then `cgroup`; 0–2 are /dev/null.
+pub fn run(spec: &StartSpec, sockets: &[OwnedFd], cgroup: &OwnedFd) -> io::Result<libc::pid_t> {
     let pid_file = format!("{}/pid", spec.root.bundle);
     let log = format!("{}/runtime.log", spec.root.bundle);
     let inherited: Vec<RawFd> = sockets.iter().chain([cgroup]).map(AsRawFd::as_raw_fd).collect();
@@ -18,7 +17,8 @@ pub fn create(spec: &StartSpec, sockets: &[OwnedFd], cgroup: &OwnedFd) -> io::Re
         &format!("--root={}", spec.runtime_state),
         &format!("--log=file:{log}"),
         "--cgroup-manager=disabled",
-        "create",
+        "run",
+        "--detach",
         &format!("--bundle={}", spec.root.bundle),
         &format!("--pid-file={pid_file}"),
         &format!("--preserve-fds={}", inherited.len()),
@@ -41,25 +41,6 @@ pub fn create(spec: &StartSpec, sockets: &[OwnedFd], cgroup: &OwnedFd) -> io::Re
     }
     let pid = fs::read_to_string(&pid_file)?;
     pid.trim().parse().map_err(|_| io::Error::other(format!("{pid_file} holds no process id")))
-}
-
-/// Lets the waiting first process go.
-pub fn start(spec: &StartSpec) -> io::Result<()> {
-    let log = format!("{}/runtime.log", spec.root.bundle);
-    let status = Command::new(&spec.runtime)
-        .arg(format!("--root={}", spec.runtime_state))
-        .arg(format!("--log=file:{log}"))
-        .arg("--cgroup-manager=disabled")
-        .arg("start")
-        .arg(&spec.id)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(said(&log, status.code().unwrap_or(-1)))
 }
 
 /// In the child: joins the limits, puts the descriptors in place, and executes. Returns only when that failed.

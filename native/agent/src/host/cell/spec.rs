@@ -13,13 +13,13 @@ pub struct StartSpec {
     pub sockets: Vec<SocketSpec>,
     /// Where the cell runs.
     pub cgroups: CgroupSpec,
-    pub link: LinkSpec,
+    pub rules: ExpectedRules,
 }
 
 /// The cell's file systems. Mounted in a mount namespace of the cell's own, at fixed names in `bundle`.
 #[derive(Deserialize)]
 pub struct RootSpec {
-    /// Holds `config.json` and the empty directories `lower`, `volume`, `root` `cgroup/`, and the empty file `agent`.
+    /// Holds `config.json`; the helper makes the mount points `lower`, `volume`, `root`, `cgroup/` and `agent` in it.
     pub bundle: String,
     /// A read-only subvolume.
     pub image: String,
@@ -49,17 +49,33 @@ pub struct CgroupSpec {
     pub unified: String,
 }
 
-/// The pair of links between the namespace `cellnet` and the cell.
+/// The rules without which no cell may start.
 #[derive(Deserialize)]
-pub struct LinkSpec {
+pub struct ExpectedRules {
     /// The file that names `cellnet`.
     pub namespace: String,
-    /// The name of the end in `cellnet`.
-    pub interface: String,
-    /// The cell's address.
-    pub address: String,
-    /// The address of the end in `cellnet`, and what is reached through it.
-    pub gateway: String,
-    pub range: String,
-    pub ip: String,
+    pub generation: u32,
+}
+
+#[derive(Deserialize)]
+pub struct RulesSpec {
+    pub namespace: String,
+}
+
+/// One computer's subvolume. Its quota group is `1/<group>` below `2/<parent_group>`.
+#[derive(Deserialize)]
+pub struct VolumeSpec {
+    pub pool: String,
+    pub group: u64,
+    pub parent_group: u64,
+    pub limit_bytes: u64,
+    /// Where the subvolume is made, and its name there.
+    pub directory: String,
+    pub name: String,
+    pub directories: Vec<String>,
+}
+
+#[derive(Deserialize)]
+pub struct SyncSpec {
+    pub pool: String,
 }

@@ -1,5 +1,5 @@
 use super::spec::StartSpec;
-use super::{cgroup, devices, link, mounts, runtime, sockets, sys, Failure, Step};
+use super::{cgroup, devices, mounts, rules, runtime, sockets, sys, Failure, Step};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -11,10 +11,17 @@ pub struct Started {
     timings_us: Vec<(&'static str, u128)>,
 }
 
+/// The step that says that the rules of the cells' network are not the expected ones: nothing was made.
+const RULES: &str = "rules";
+
 /// Makes a cell and lets it go. When this fails, the supervisor takes away what is there by path; nothing here cleans up,
 /// because a killed helper could not either.
 pub fn start(spec: &StartSpec) -> Result<Started, Failure> {
     let mut timings = Timings { last: Instant::now(), parts: Vec::new() };
+    if !rules::generation(&spec.rules.namespace).step(RULES)?.is(spec.rules.generation) {
+        return Err(Failure { step: RULES, message: "the rules of the cells' network have been changed".into() });
+    }
+    timings.done("rules");
     sys::private_mounts().step("mount_namespace")?;
     mounts::mount_root(&spec.root)?;
     timings.done("mounts");
@@ -25,12 +32,8 @@ pub fn start(spec: &StartSpec) -> Result<Started, Failure> {
     cgroup::show(&spec.cgroups, &spec.root.bundle).step("show_cgroup")?;
     timings.done("sockets_and_cgroup");
 
-    let pid = runtime::create(spec, &listeners, &delegated).step("create")?;
-    timings.done("create");
-    link::connect(&spec.link, pid).step("link")?;
-    timings.done("link");
-    runtime::start(spec).step("start")?;
-    timings.done("start");
+    let pid = runtime::run(spec, &listeners, &delegated).step("run")?;
+    timings.done("run");
     Ok(Started { pid, timings_us: timings.parts })
 }
 

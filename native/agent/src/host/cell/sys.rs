@@ -1,6 +1,7 @@
 //! System calls that the standard library lacks, made safe.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
@@ -28,6 +29,37 @@ pub fn text(value: &str) -> io::Result<CString> {
 pub fn die_with_parent() -> io::Result<()> {
     // SAFETY: no memory is passed.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) }).map(drop)
+}
+
+/// A network namespace, held open.
+pub struct Namespace {
+    held: File,
+}
+
+impl Namespace {
+    pub fn open(path: &str) -> io::Result<Namespace> {
+        Ok(Namespace { held: File::open(path)? })
+    }
+
+    /// Runs `work` inside. This process must have one thread.
+    pub fn visit<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let before = Namespace::open("/proc/self/ns/net")?;
+        self.enter()?;
+        let result = work();
+        before.enter()?;
+        result
+    }
+
+    fn enter(&self) -> io::Result<()> {
+        // SAFETY: no memory is passed.
+        check(unsafe { libc::setns(self.held.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+    }
+}
+
+impl AsRawFd for Namespace {
+    fn as_raw_fd(&self) -> RawFd {
+        self.held.as_raw_fd()
+    }
 }
 
 pub fn private_mounts() -> io::Result<()> {

@@ -1,0 +1,101 @@
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import type { Readable, Writable } from "node:stream";
+import { HoldfastError } from "@holdfast/contract";
+import { z } from "zod";
+
+/**
+ * `holdfast-agent host cell serve`: the system calls that Node lacks, and those for which starting a program of the host would take
+ * longer than the work. One process for as long as this one runs; one that ended is started again with the next request.
+ */
+export interface HelperService {
+  /** Rejects with `computer_failed` whose `step` names what failed. */
+  ask(verb: string, spec: object, timeoutMs?: number): Promise<unknown>;
+}
+
+const answerSchema = z.object({
+  request: z.number().int(),
+  reply: z.unknown().optional(),
+  error: z.object({ step: z.string(), message: z.string() }).optional(),
+});
+
+interface Waiting {
+  readonly resolve: (reply: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+type Process = ChildProcessByStdio<Writable, Readable, null>;
+
+export const createHelperService = (options: {
+  readonly agent: string;
+  readonly timeoutMs: number;
+}): HelperService => {
+  const waiting = new Map<number, Waiting>();
+  let process: Process | undefined;
+  let last = 0;
+
+  const settle = (line: string): void => {
+    const { request, reply, error } = answerSchema.parse(JSON.parse(line));
+    const waiter = waiting.get(request);
+    waiting.delete(request);
+    if (error) waiter?.reject(failed(error.step, error.message));
+    else waiter?.resolve(reply);
+  };
+
+  const start = (): Process => {
+    const started = spawn(options.agent, ["host", "cell", "serve"], {
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
+      cwd: "/",
+    });
+    let unread = "";
+    started.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      const lines = (unread + chunk).split("\n");
+      unread = lines.pop() ?? "";
+      try {
+        for (const line of lines) settle(line);
+      } catch {
+        // Not a word of ours: another program, or one that is broken. What waits learns of its end.
+        started.kill("SIGKILL");
+      }
+      if (waiting.size === 0) rest(started);
+    });
+    const ended = (why: string): void => {
+      if (process !== started) return;
+      process = undefined;
+      for (const { reject } of waiting.values()) reject(failed("helper", why));
+      waiting.clear();
+    };
+    started.once("error", (error) => ended(`it could not be started: ${error.message}`));
+    started.once("close", (status, signal) => ended(`it ended with ${signal ?? `status ${status}`}`));
+    started.stdin.on("error", () => {
+      // It ended; `close` says so.
+    });
+    return started;
+  };
+
+  return {
+    ask: (verb, spec, timeoutMs = options.timeoutMs) =>
+      new Promise((resolve, reject) => {
+        process ??= start();
+        last += 1;
+        waiting.set(last, { resolve, reject });
+        work(process);
+        const timeout_s = Math.ceil(timeoutMs / 1000);
+        process.stdin.write(`${JSON.stringify({ request: last, timeout_s, verb, spec })}\n`);
+      }),
+  };
+};
+
+/** While it has nothing to do it does not keep us from ending; it ends with us. */
+const rest = (process: Process): void => {
+  process.unref();
+  for (const stream of [process.stdin, process.stdout]) if ("unref" in stream) (stream.unref as () => void)();
+};
+
+const work = (process: Process): void => {
+  process.ref();
+  for (const stream of [process.stdin, process.stdout]) if ("ref" in stream) (stream.ref as () => void)();
+};
+
+const failed = (step: string, message: string): HoldfastError =>
+  new HoldfastError("computer_failed", `the host refused: ${step}: ${message}`, { reason: "start", step });
