@@ -18,7 +18,7 @@ const main = async (argv: readonly string[]): Promise<number> => {
   const verb = argv.slice(0, words).join(" ") || "help";
   const rest = argv.slice(words);
   if (!Object.hasOwn(verbs, verb) || rest.includes("--help") || rest.includes("-h")) {
-    process.stdout.write(usage);
+    process.stdout.write(fitted(usage, widthFor(process.stdout)));
     return Object.hasOwn(verbs, verb) || verb === "help" || verb === "--help" ? 0 : 64;
   }
   if (process.getuid?.() !== 0) {
@@ -30,6 +30,17 @@ const main = async (argv: readonly string[]): Promise<number> => {
   return verbs[verb as keyof typeof verbs](parseHostArguments(rest));
 };
 
+/** Lines broken between words where a person looks; what stands right of a name or an indent stays right of it. */
+const fitted = (text: string, width: number | undefined): string =>
+  text
+    .trimEnd()
+    .split("\n")
+    .map((line) => {
+      const [, head = "", rest = ""] = /^( +\S(?:.*?\S)? {2,}|\s*)(.*)$/.exec(line) ?? [];
+      return `${hanging(head, rest, width)}\n`;
+    })
+    .join("");
+
 /** What went wrong, for people; answers the exit status. */
 const tell = (error: unknown): number => {
   const said = error instanceof Error ? error.message : String(error);
@@ -37,12 +48,7 @@ const tell = (error: unknown): number => {
     error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
   // Node's own words about options go on with a lesson on parsing.
   const text = isUsage ? `${said.split(/[.\n]/)[0]}. See \`holdfast up --help\`.` : said;
-  const lines = text.trimEnd().split("\n");
-  const width = widthFor(process.stderr);
-  for (const line of lines) {
-    const [, head = "", rest = ""] = /^(\s*)(.*)$/.exec(line) ?? [];
-    process.stderr.write(`${hanging(head, rest, width)}\n`);
-  }
+  process.stderr.write(fitted(text, widthFor(process.stderr)));
   return isUsage ? 64 : 1;
 };
 

@@ -59,7 +59,8 @@ export const createProgram = (app: App, version: string): Command => {
     .showSuggestionAfterError(true)
     .helpOption("-h, --help", "Print help")
     .helpCommand("help [command]", "Print the help of a command")
-    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    // A terminal of 80 columns leaves about 30 for what an option does.
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false, minWidthToWrap: 24 })
     .configureOutput({ outputError: () => {} })
     .addHelpText("before", examples);
   addGlobalOptions(program);
@@ -121,6 +122,6 @@ const examples = `Examples:
   holdfast exec box -- uname -a              run a command on it
   holdfast terminal box                      open a shell
   holdfast files upload box ./site /work/site
-  holdfast services create box web --port 8080 --command 'python3 -m http.server 8080 --directory /work/site'
+  holdfast services create box web --port 8080 --command 'node /work/app.js'
   holdfast mcp config --client claude-code   connect an assistant
 `;
