@@ -168,3 +168,15 @@ fn it_is_no_process_of_the_computer_and_ends_with_the_agent() {
     agent.ok("services.shutdown", json!({"grace_ms": 100}));
     eventually("none is kept once the cell ends", || agent.spares().is_empty());
 }
+
+#[test]
+fn a_signal_that_came_while_it_waited_does_not_reach_the_program() {
+    let agent = Agent::start();
+    for name in ["-TERM", "-INT", "-CHLD"] {
+        let spare = agent.spare();
+        signal(spare, name);
+        let ran = agent.sh("sleep 0.05; echo $$");
+        assert_eq!(ran.result["process"]["exit"], json!({"kind": "exited", "code": 0}), "{name}");
+        assert_eq!(ran.text(), format!("{spare}\n"));
+    }
+}

@@ -10,6 +10,9 @@ use std::os::unix::fs::OpenOptionsExt;
 /// Highest descriptor that is inherited on purpose: 3 control, 4 ingress, 5 cgroup.
 const LAST_INHERITED: u32 = 5;
 
+/// Signals that are read from a descriptor.
+pub const BLOCKED: [libc::c_int; 3] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT];
+
 /// Makes this process unreadable for the cell's other processes and drops what it inherited by accident.
 pub fn secure(on_host: bool) -> io::Result<()> {
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?.into_raw_fd();
@@ -43,7 +46,7 @@ pub fn block_signals() -> io::Result<OwnedFd> {
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&mut set);
-        for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT] {
+        for signal in BLOCKED {
             libc::sigaddset(&mut set, signal);
         }
         sys::check(libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()))?;

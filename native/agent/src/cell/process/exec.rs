@@ -55,10 +55,8 @@ pub unsafe fn run(plan: &Plan) -> ! {
     // SAFETY: only async-signal-safe calls on values made before.
     unsafe {
         libc::setsid();
-        // By the bare system call: the C library keeps 32 and 33 to itself, and an ignored one would be inherited.
-        let default = [0u64; 4];
         for signal in 1..=64 {
-            libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), std::ptr::null_mut::<u64>(), 8usize);
+            set_action(signal, libc::SIG_DFL);
         }
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
@@ -100,6 +98,13 @@ pub unsafe fn run(plan: &Plan) -> ! {
         *libc::__errno_location() = if denied { libc::EACCES } else { libc::ENOENT };
         fail(plan, Step::Exec);
     }
+}
+
+/// By the bare system call: the C library keeps 32 and 33 to itself, and an ignored one would be inherited.
+pub fn set_action(signal: libc::c_int, handler: libc::sighandler_t) {
+    let action = [handler as u64, 0, 0, 0];
+    // SAFETY: the kernel's structure: handler, flags, restorer, mask. No handler of ours is ever given.
+    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), std::ptr::null_mut::<u64>(), 8usize) };
 }
 
 unsafe fn fail(plan: &Plan, step: Step) -> ! {

@@ -8,6 +8,7 @@ use super::command::Prepared;
 use super::exec::{self, Plan};
 use super::shared::{Shared, CALLED_OFF, TAKEN};
 use crate::cell::agent::Agent;
+use crate::cell::boot::BLOCKED;
 use crate::cell::cgroup::{Group, Groups};
 use crate::cell::limits;
 use crate::cell::reaper::{Exit, Reaper};
@@ -186,6 +187,10 @@ unsafe fn wait(shared: &Shared, talk: RawFd, entrance: RawFd, heap: (usize, usiz
         // Without a plan the agent is gone or wants it no more.
         if !sys::receive_descriptors(talk, &mut handed) || !shared.claim(TAKEN) {
             libc::_exit(0);
+        }
+        // What the cell sent while these were blocked was not meant for the program. Ignoring a signal throws it away.
+        for signal in BLOCKED {
+            exec::set_action(signal, libc::SIG_IGN);
         }
         let [stdin, stdout, stderr, cwd] = handed;
         exec::run(&Plan { stdio: [stdin, stdout, stderr], cwd, error: talk, ..shared.plan() })
