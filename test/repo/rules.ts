@@ -26,6 +26,7 @@ const inPackage = (...names: readonly string[]) => {
 };
 const programs = inPackage("control", "supervisor", "launcher");
 const control = inPackage("control");
+const programsAndClients = inPackage("control", "supervisor", "launcher", "sdk", "cli");
 /** Places where outside things come in, to be handed on through constructors. */
 const isLib = (file: string): boolean => /^packages\/\w+\/src\/lib\//.test(file);
 const isMain = (file: string): boolean => /^packages\/\w+\/src\/main\.ts$/.test(file);
@@ -94,7 +95,7 @@ const both =
 export const rules: readonly Rule[] = [
   {
     name: "no-clock",
-    holds: (file) => (programs(file) || inPackage("sdk")(file)) && !isLib(file),
+    holds: (file) => programsAndClients(file) && !isLib(file) && !isMain(file),
     finds: uses(
       {
         lib: ["Date", "now"],
@@ -108,9 +109,10 @@ export const rules: readonly Rule[] = [
   {
     name: "no-random",
     holds: (file) =>
-      (programs(file) || inPackage("sdk")(file)) &&
+      programsAndClients(file) &&
       !isLib(file) &&
-      except({ "launcher:main.ts": "hands it to the backoff's constructor" })(file),
+      !isMain(file) &&
+      except({ "cli:owner/key.ts": "makes the owner's key and seals it" })(file),
     finds: uses({
       lib: ["random"],
       "node:crypto": [
@@ -133,7 +135,7 @@ export const rules: readonly Rule[] = [
   {
     name: "no-timer",
     holds: (file) =>
-      (programs(file) || inPackage("sdk")(file)) &&
+      programsAndClients(file) &&
       !isLib(file) &&
       except({
         "launcher:postgres/program.ts": "a socket's own idle limit, while asking whether Postgres answers",
@@ -219,6 +221,7 @@ export const rules: readonly Rule[] = [
       inPackage("contract", "kit", "control", "supervisor", "launcher", "sdk")(file) &&
       except({
         "supervisor:lib/run-program.ts": "the one way to start a program in the supervisor",
+        "supervisor:lib/helper-service.ts": "the one program that stays: system calls that Node lacks",
         "supervisor:layers/cgroups.ts": "a trial needs a process to move",
         "launcher:host/command.ts": "the one way to run a command of the host",
         "launcher:host/lock.ts": "flock holds the lock as a program of its own",

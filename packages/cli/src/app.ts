@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, type HoldfastClient } from "@holdfast/sdk";
 import {
   checkedUrl,
@@ -139,10 +138,6 @@ export class App {
       );
     }
     return oneLine(text, file);
-  }
-
-  pause(ms: number): Promise<void> {
-    return sleep(ms);
   }
 
   async readAllStdin(): Promise<string> {

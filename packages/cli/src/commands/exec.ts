@@ -4,6 +4,7 @@ import type { App } from "../app.ts";
 import { CliError, exitCodes, ExitWith, explain } from "../errors.ts";
 import type { Override, VerbCall } from "./from-operation.ts";
 import { attachTerminal, terminalSize } from "./terminal.ts";
+import { pause } from "../lib/time.ts";
 
 type Start = OperationInput<"process.start">;
 
@@ -113,7 +114,7 @@ const feed = async (app: App, client: HoldfastClient, computer: string, id: stri
     for await (const chunk of app.console.stdin) {
       const bytes = Buffer.from(chunk as Uint8Array);
       for (let at = 0; at < bytes.length; at += inlineInputBytes) {
-        await sendAll(app, client, computer, id, bytes.subarray(at, at + inlineInputBytes));
+        await sendAll(client, computer, id, bytes.subarray(at, at + inlineInputBytes));
       }
     }
     await client.processes.input({ computer, process: id, close: true });
@@ -125,7 +126,6 @@ const feed = async (app: App, client: HoldfastClient, computer: string, id: stri
 
 /** The command may take only a part at once: its pipe is full until it reads. */
 const sendAll = async (
-  app: App,
   client: HoldfastClient,
   computer: string,
   id: string,
@@ -139,6 +139,6 @@ const sendAll = async (
       base64: rest.toString("base64"),
     });
     at += accepted;
-    if (accepted === 0) await app.pause(50);
+    if (accepted === 0) await pause(50);
   }
 };

@@ -3,6 +3,7 @@ import type { HoldfastClient } from "@holdfast/sdk";
 import { type Command, Option } from "commander";
 import type { App } from "../app.ts";
 import { CliError, exitCodes } from "../errors.ts";
+import { every, startStopwatch } from "../lib/time.ts";
 import { asOwner } from "../owner/as-owner.ts";
 import { addOptions, inputOf } from "../options/add-options.ts";
 import { type Field, fieldsOf } from "../options/fields.ts";
@@ -92,15 +93,15 @@ export const call = async (
 
 /** Says that something is happening when it takes more than a moment. */
 export const slow = async <T>(app: App, operation: Operation, run: () => Promise<T>): Promise<T> => {
-  const began = performance.now();
-  const timer = setInterval(() => {
-    app.console.progress(`${operation.title} … ${Math.round((performance.now() - began) / 1000)} s`);
-  }, 1000);
+  const elapsed = startStopwatch();
+  const stop = every(1000, () => {
+    app.console.progress(`${operation.title} … ${Math.round(elapsed() / 1000)} s`);
+  });
   try {
     return await run();
   } finally {
-    clearInterval(timer);
-    if (performance.now() - began >= 1000) app.console.clearProgress();
+    stop();
+    if (elapsed() >= 1000) app.console.clearProgress();
   }
 };
 

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { lstat, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -7,6 +6,8 @@ import { operations } from "@holdfast/contract";
 import type { Command } from "commander";
 import type { App } from "../app.ts";
 import { CliError, exitCodes } from "../errors.ts";
+import { newSuffix } from "../lib/random.ts";
+import { startStopwatch } from "../lib/time.ts";
 import { formatBytes } from "../lib/units.ts";
 import { addOptions, inputOf } from "../options/add-options.ts";
 import { fieldsOf } from "../options/fields.ts";
@@ -152,7 +153,7 @@ const save = async (
     return progress.end();
   }
   const target = (await isDirectory(local)) ? join(local, name) : local;
-  const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(4).toString("hex")}.part`);
+  const temporary = join(dirname(target), `.${basename(target)}.${newSuffix()}.part`);
   const file = await open(temporary, "wx", 0o644).catch((error: Error) => {
     throw new CliError(`${target} cannot be written`, error.message, "Choose another place.");
   });
@@ -194,7 +195,7 @@ const streamOf = (chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array>
 class Progress {
   readonly #app: App;
   readonly #words: string;
-  readonly #began = performance.now();
+  readonly #elapsed = startStopwatch();
   #told = 0;
   #off = false;
   bytes = 0;
@@ -221,10 +222,10 @@ class Progress {
 
   add(bytes: number): void {
     this.bytes += bytes;
-    const now = performance.now();
-    if (this.#off || now - this.#told < 250 || now - this.#began < 500) return;
+    const now = this.#elapsed();
+    if (this.#off || now - this.#told < 250 || now < 500) return;
     this.#told = now;
-    const rate = this.bytes / ((now - this.#began) / 1000);
+    const rate = this.bytes / (now / 1000);
     this.#app.console.progress(`${this.#words}: ${formatBytes(this.bytes)}, ${formatBytes(rate)}/s`);
   }
 

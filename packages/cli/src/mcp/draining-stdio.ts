@@ -9,6 +9,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import { after } from "../lib/time.ts";
 
 /**
  * MCP on two streams that goes on after the input has ended until everything it was asked has been answered. The protocol's own
@@ -59,9 +60,9 @@ export class DrainingStdio implements Transport {
     while (this.#held.readableLength > 0) await new Promise((resolve) => setImmediate(resolve));
     if (this.#open.size === 0) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, boundMs);
+      const onTime = after(boundMs, resolve);
       this.#whenDrained = () => {
-        clearTimeout(timer);
+        onTime();
         resolve();
       };
     });

@@ -1,5 +1,3 @@
-import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   type CallToolResult,
   Client,
@@ -9,6 +7,8 @@ import {
   type Tool,
 } from "@modelcontextprotocol/client";
 import { ProtocolError as ServerProtocolError } from "@modelcontextprotocol/server";
+import { newKey } from "../lib/random.ts";
+import { pause, startStopwatch } from "../lib/time.ts";
 
 export interface UpstreamOptions {
   /** Of the MCP endpoint. */
@@ -75,13 +75,13 @@ export class Upstream {
     if (tool?.annotations?.readOnlyHint || tool?.annotations?.idempotentHint) return { args, safe: true };
     if (!tool?.inputSchema.properties || !("idempotency_key" in tool.inputSchema.properties))
       return { args, safe: false };
-    return { args: { idempotency_key: randomUUID(), ...args }, safe: true };
+    return { args: { idempotency_key: newKey(), ...args }, safe: true };
   }
 
   /** Sends, and sends again for a while when that is safe and the connection broke or the first request is still at work. */
   async #riding<T extends object>(safe: boolean, signal: AbortSignal, send: () => Promise<T>): Promise<T> {
-    const began = performance.now();
-    const goOn = (): boolean => safe && !signal.aborted && performance.now() - began < patienceMs;
+    const elapsed = startStopwatch();
+    const goOn = (): boolean => safe && !signal.aborted && elapsed() < patienceMs;
     for (;;) {
       try {
         const result = await send();
@@ -92,7 +92,7 @@ export class Upstream {
           throw new ServerProtocolError(error.code, error.message, error.data);
         if (isRefusal(error) || !goOn()) throw error;
       }
-      await sleep(pauseMs);
+      await pause(pauseMs);
     }
   }
 
@@ -105,7 +105,7 @@ export class Upstream {
   }
 
   async #connect(): Promise<Client> {
-    const began = performance.now();
+    const elapsed = startStopwatch();
     for (;;) {
       const client = new Client(
         { name: "holdfast-stdio-bridge", version: this.#options.version },
@@ -119,23 +119,22 @@ export class Upstream {
         await client.connect(transport);
         return client;
       } catch (error) {
-        if (isRefusal(error) || performance.now() - began > patienceMs) throw error;
-        await sleep(pauseMs);
+        if (isRefusal(error) || elapsed() > patienceMs) throw error;
+        await pause(pauseMs);
       }
     }
   }
 
   /** A refused connection means that nothing was sent, so trying again is safe for every request. */
   readonly #fetch = async (url: string | URL, init?: RequestInit): Promise<Response> => {
-    const began = performance.now();
+    const elapsed = startStopwatch();
     for (;;) {
       try {
         return await fetch(url, init);
       } catch (error) {
         const code = ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code;
-        if (code !== "ECONNREFUSED" || performance.now() - began > patienceMs || init?.signal?.aborted)
-          throw error;
-        await sleep(pauseMs);
+        if (code !== "ECONNREFUSED" || elapsed() > patienceMs || init?.signal?.aborted) throw error;
+        await pause(pauseMs);
       }
     }
   };
