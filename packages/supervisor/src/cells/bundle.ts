@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
-import { makeDirectory, namesIn, removeDirectory } from "../lib/files.ts";
+import { makeDirectory, namesIn, readIfThere, removeDirectory } from "../lib/files.ts";
 import type { Places } from "../lib/places.ts";
 import { buildOciConfig } from "./oci-config.ts";
 import type { LinkPlan } from "../network/index.ts";
@@ -23,6 +23,11 @@ export interface BundlePlan {
  */
 export interface Bundles {
   make(plan: BundlePlan): Promise<string>;
+  /**
+   * Reads the system call filter that the runtime compiled for a cell that was just started, and gives it to later cells: that takes a
+   * third of its time otherwise. Whether there is one.
+   */
+  keepFilter(computerId: string): Promise<boolean>;
   /** Removes exactly what `make`, the helper and the runtime put there, never a tree: a mount left in it is an error, not a loss. */
   remove(computerId: string): Promise<void>;
 }
@@ -38,6 +43,7 @@ export const createBundles = (options: {
 }): Bundles => {
   const { places } = options;
   let limit: Promise<number> | undefined;
+  let filter: string | undefined;
   const descriptors = (): Promise<number> => (limit ??= descriptorLimit());
   return {
     make: async (plan) => {
@@ -47,6 +53,7 @@ export const createBundles = (options: {
         ...plan,
         bundle,
         linker: options.agent,
+        filter,
         descriptors: await descriptors(),
         machineId: createHash("sha256")
           .update(`holdfast machine id of ${plan.computerId}`)
@@ -55,6 +62,11 @@ export const createBundles = (options: {
       });
       await writeFile(`${bundle}/config.json`, JSON.stringify(config), { mode: 0o600 });
       return bundle;
+    },
+    keepFilter: async (computerId) => {
+      const program = await readIfThere(`${places.runtimeState}/${computerId}/seccomp.bpf`, "base64");
+      filter = program || undefined;
+      return filter !== undefined;
     },
     remove: async (computerId) => {
       const bundle = places.bundle(computerId);

@@ -93,3 +93,13 @@ test("ioctl lines let every type but btrfs's pass, whatever the upper bits are",
 });
 
 test("host names are names", () => assert.match(hostName(plan.computerId), /^[a-z0-9-]{1,63}$/));
+
+test("a compiled filter is given beside the policy, never instead of it", () => {
+  const compiled = buildOciConfig(policy, { ...plan, filter: "AAAA" }) as {
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly linux: { readonly seccomp: unknown };
+  };
+  assert.deepEqual(compiled.annotations, { "run.oci.seccomp_bpf_data": "AAAA" });
+  assert.deepEqual(compiled.linux.seccomp, buildSeccomp(policy.seccomp));
+  assert.equal((config as { readonly annotations?: unknown }).annotations, undefined);
+});

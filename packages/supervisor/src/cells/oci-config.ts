@@ -18,6 +18,8 @@ export interface CellPlan {
   readonly link?: LinkPlan;
   /** The binary that does so. */
   readonly linker: string;
+  /** The system call filter as the runtime compiles it, in base64, so that it need not do so again. */
+  readonly filter?: string | undefined;
   /** What runs as PID 1 instead of the agent; trials and tests only. */
   readonly command?: readonly string[];
 }
@@ -33,6 +35,9 @@ export const mountTargets = {
 
 /** Counts against the cell's own memory: a quarter of the smallest computer, so that what fills it can still be deleted. */
 const sharedMemory = "size=256m";
+
+/** A runtime that does not know it compiles `linux.seccomp`, which always stays: nothing can end without a filter. */
+const compiledFilter = "run.oci.seccomp_bpf_data";
 
 /** The whole configuration for the runtime: nothing is left to its defaults that could differ between versions. */
 export const buildOciConfig = (policy: Policy, plan: CellPlan): object => {
@@ -58,6 +63,7 @@ export const buildOciConfig = (policy: Policy, plan: CellPlan): object => {
     root: { path: `${plan.bundle}/root`, readonly: false },
     hostname: hostName(plan.computerId),
     mounts: mounts(plan),
+    ...(plan.filter !== undefined && { annotations: { [compiledFilter]: plan.filter } }),
     ...(plan.link && { hooks: { createRuntime: [{ path: plan.linker, args: linkCommand(plan.link) }] } }),
     linux: {
       namespaces: ["user", "pid", "mount", "network", "ipc", "uts", "cgroup"].map((type) => ({ type })),

@@ -8,9 +8,12 @@ export const makeDirectory = async (path: string, mode: number, gid = 0): Promis
 };
 
 /** Undefined when there is no such file. */
-export const readIfThere = async (path: string): Promise<string | undefined> => {
+export const readIfThere = async (
+  path: string,
+  encoding: "utf8" | "base64" = "utf8",
+): Promise<string | undefined> => {
   try {
-    return await readFile(path, "utf8");
+    return await readFile(path, encoding);
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

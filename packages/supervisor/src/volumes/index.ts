@@ -117,7 +117,9 @@ export const openVolumes = async (options: {
         crashPoint("volume.create:ready");
       } catch (error) {
         await remove(volume);
-        throw error;
+        throw isFull(error)
+          ? new HoldfastError("host_full", "the pool has no room for another volume", {}, { cause: error })
+          : error;
       }
     } finally {
       reserved.delete(slot);
@@ -214,3 +216,7 @@ export const openVolumes = async (options: {
   await recover();
   return volumes;
 };
+
+/** The others took the last of what they may hold together, or of the pool, since it was looked at. */
+const isFull = (error: unknown): boolean =>
+  error instanceof Error && /quota exceeded|no space left/i.test(error.message);

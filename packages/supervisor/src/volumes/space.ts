@@ -9,11 +9,14 @@ export interface PoolSpace {
 /** New volumes and larger sizes are refused above this part of the pool; deleting needs room for itself. */
 const growthShare = 0.9;
 
+/** Volumes that are there may grow up to that part together, so a new one is refused a little before: it could hold nothing. */
+const newVolumeShare = 0.01;
+
 export const readSpace = async (pool: string): Promise<PoolSpace> => {
   const facts = await statfs(pool);
   const totalBytes = facts.blocks * facts.bsize;
   const usedBytes = totalBytes - facts.bavail * facts.bsize;
-  return { totalBytes, usedBytes, growthRefused: usedBytes >= totalBytes * growthShare };
+  return { totalBytes, usedBytes, growthRefused: usedBytes >= totalBytes * (growthShare - newVolumeShare) };
 };
 
 /**
