@@ -14,17 +14,21 @@ import type { Clock } from "@holdfast/kit";
 import type { StepResult } from "./progress.ts";
 
 const waitMs = 60_000;
+const slowStartMs = 5 * 60_000;
+
+/** How long a program may go on saying this. One that only says that it is starting is slow, as on an emulated or overloaded host. */
+export const patienceMs = (detail: string): number => (detail.startsWith("starting") ? slowStartMs : waitMs);
 
 /**
- * Waits until the program serves, and is the one that the launcher means to run. Throws after a minute with what it said last and the
- * end of its log.
+ * Waits until the program serves, and is the one that the launcher means to run. Throws after a minute (five, while it says
+ * nothing but that it is starting) with what it said last and the end of its log.
  */
 export const waitUntilReady = async (
   plan: ProgramPlan,
   places: Places,
   clock: Clock,
 ): Promise<StepResult<void>> => {
-  const until = clock.monotonic() + waitMs;
+  const since = clock.monotonic();
   for (let tries = 0; ; tries += 1) {
     const status = await readProgramStatus(plan, places);
     if (status.ready && (await isCurrent(plan.name, places))) {
@@ -34,9 +38,10 @@ export const waitUntilReady = async (
         value: undefined,
       };
     }
-    if (clock.monotonic() > until) {
+    const waited = clock.monotonic() - since;
+    if (waited > patienceMs(status.detail)) {
       throw new Error(
-        `not ready after ${waitMs / 1000} s: ${status.detail}\n${await logTail(places, plan.name)}` +
+        `not ready after ${Math.round(waited / 1000)} s: ${status.detail}\n${await logTail(places, plan.name)}` +
           "Run `holdfast doctor` for what the instance needs.",
       );
     }
