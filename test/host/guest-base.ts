@@ -20,8 +20,7 @@ const installed = [
   "npm",
 ];
 const diskBytes = 24 * 1024 ** 3;
-const guestFiles = new URL("guest/", import.meta.url).pathname;
-const partsOfBase = ["prepare.sh", "hand.mjs", "holdfast-test.service"];
+const prepare = new URL("guest/prepare.sh", import.meta.url).pathname;
 
 /** A Debian 12 without anything of Holdfast: a disk without boot loader, and what QEMU boots it with. */
 export interface GuestBase {
@@ -54,9 +53,8 @@ export const ensureGuestBase = async (note: (text: string) => void): Promise<Gue
 
 const build = async (work: string, note: (text: string) => void): Promise<void> => {
   const root = join(work, "root");
-  const files = join(work, "files");
-  await mkdir(files, { mode: 0o755 });
-  for (const name of partsOfBase) await copyFile(join(guestFiles, name), join(files, name));
+  const hook = join(work, "prepare.sh");
+  await copyFile(prepare, hook);
   const hostSuite = /^VERSION_CODENAME=(\S+)$/m.exec(await readFile("/etc/os-release", "utf8"))?.[1] ?? suite;
   const sources = sourcesForSuite(await readAptSources(), hostSuite, suite, ["main"]);
   const fetched = packagesFor({ database: true, agentCompiler: false });
@@ -68,7 +66,7 @@ const build = async (work: string, note: (text: string) => void): Promise<void> 
       `--include=${installed.join(",")}`,
       ...(await aptSettings()).map((setting) => `--aptopt=${setting}`),
       // The places are ours and hold no character that a shell would read.
-      `--customize-hook=${files}/prepare.sh "$1" ${files} ${fetched.join(" ")}`,
+      `--customize-hook=${hook} "$1" ${fetched.join(" ")}`,
       suite,
       root,
       "-",
@@ -96,15 +94,14 @@ const build = async (work: string, note: (text: string) => void): Promise<void> 
   await command(["truncate", "--size", String(diskBytes), join(work, "disk.img")]);
   await command(["mkfs.ext4", "-q", "-d", root, join(work, "disk.img")]);
   await rm(root, { recursive: true });
-  await rm(files, { recursive: true });
+  await rm(hook);
 };
 
 const digestOfRecipe = async (): Promise<string> => {
   const hash = createHash("sha256").update(
     JSON.stringify([suite, installed, packagesFor({ database: true, agentCompiler: false }), diskBytes]),
   );
-  for (const name of [...partsOfBase, "../guest-base.ts"])
-    hash.update(`\0${name}\0`).update(await readFile(join(guestFiles, name)));
+  for (const file of [prepare, import.meta.filename]) hash.update("\0").update(await readFile(file));
   return hash.digest("hex").slice(0, 32);
 };
 

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { copyFile, cp, mkdir, rm } from "node:fs/promises";
+import { chmod, copyFile, cp, mkdir, rm, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { command } from "@holdfast/launcher";
 import { root } from "../../tools/node24.mjs";
@@ -7,6 +7,8 @@ import { readRecipe } from "../../tools/setup/image/recipe.ts";
 import { ensureAgent } from "../../tools/setup/steps/agent.ts";
 import { ensureArchive } from "../../tools/setup/steps/image.ts";
 import type { GuestBase } from "./guest-base.ts";
+
+const guestFiles = join(import.meta.dirname, "guest");
 
 /** Where the clone stands in the guest: in root's home, which the programs' users cannot read. */
 export const cloneInGuest = "/root/holdfast";
@@ -24,6 +26,7 @@ export const makeDisk = async (
   const stage = join(directory, "stage");
   const clone = join(stage, cloneInGuest);
   await mkdir(clone, { recursive: true, mode: 0o755 });
+  await chmod(join(stage, "root"), 0o700);
   const commit = git("rev-parse", "HEAD");
   note("the tree");
   const tree = join(directory, "tree.tar");
@@ -40,6 +43,7 @@ export const makeDisk = async (
     await mkdir(dirname(join(stage, file)), { recursive: true, mode: 0o755 });
     await copyFile(file, join(stage, file));
   }
+  await placeHand(stage);
   note("the disk");
   await command(["cp", "--sparse=always", "--reflink=auto", base.disk, disk]);
   const point = join(directory, "mnt");
@@ -49,13 +53,25 @@ export const makeDisk = async (
     "--mount",
     "--propagation",
     "private",
-    join(import.meta.dirname, "guest/fill.sh"),
+    join(guestFiles, "fill.sh"),
     disk,
     point,
     stage,
   ]);
   await rm(stage, { recursive: true });
   return { disk, commit, uncommitted: git("status", "--porcelain").split("\n").filter(Boolean).length };
+};
+
+/** What the test speaks to in the guest; see `hand.ts`. */
+const placeHand = async (stage: string): Promise<void> => {
+  const units = join(stage, "etc/systemd/system");
+  const unit = "holdfast-test.service";
+  const programs = join(stage, "usr/local/lib/holdfast-test");
+  for (const directory of [join(units, "multi-user.target.wants"), programs])
+    await mkdir(directory, { recursive: true, mode: 0o755 });
+  await copyFile(join(guestFiles, unit), join(units, unit));
+  await symlink(`../${unit}`, join(units, "multi-user.target.wants", unit));
+  await copyFile(join(guestFiles, "hand.mjs"), join(programs, "hand.mjs"));
 };
 
 const git = (...argv: readonly string[]): string => {

@@ -1,13 +1,13 @@
 #!/bin/sh
 # A customize hook of mmdebstrap: makes a plain Debian 12 into the guest that has nothing of Holdfast yet.
 #
-#   prepare.sh <root of the guest> <directory of this file> <package>…
+#   prepare.sh <root of the guest> <package>…
 #
 # The packages that set-up installs are fetched and not installed: the guest has no network, and set-up's own apt run has to find them
 # somewhere. What they depend on is installed here: unpacking it under emulation would take most of the test's time and show nothing.
 set -eu
-root=$1 files=$2
-shift 2
+root=$1
+shift
 archive=$root/srv/debian
 apt() {
   APT_CONFIG=$MMDEBSTRAP_APT_CONFIG DEBIAN_FRONTEND=noninteractive apt-get --yes --quiet --no-install-recommends \
@@ -17,7 +17,7 @@ is_installed() {
   dpkg-query --admindir="$root/var/lib/dpkg" --show --showformat='${db:Status-Status}' "$1" 2> /dev/null | grep -qx installed
 }
 
-mkdir -p "$archive" "$root/usr/local/lib/holdfast-test"
+mkdir -p "$archive"
 apt --download-only "$@"
 mv "$root"/var/cache/apt/archives/*.deb "$archive/"
 dependencies=
@@ -41,9 +41,6 @@ for file in "$archive"/*.deb; do
 done > "$archive/Packages"
 chmod -R a+rX "$archive"
 
-cp "$files/hand.mjs" "$root/usr/local/lib/holdfast-test/"
-cp "$files/holdfast-test.service" "$root/etc/systemd/system/"
-chroot "$root" systemctl enable --quiet holdfast-test.service
 # The guest is booted with a copy of this kernel and initrd from outside; making the initrd again in there changes nothing.
 echo 'update_initramfs=no' > "$root/etc/initramfs-tools/update-initramfs.conf"
 echo holdfast-guest > "$root/etc/hostname"

@@ -65,6 +65,22 @@ export const rebootHost = async (context: Context): Promise<void> => {
   );
 };
 
+/** systemd writes to its cgroups whenever it reads its units again. A cell keeps its limits through that. */
+const reloadUnits = async (context: Context): Promise<void> => {
+  const look = () =>
+    asked(
+      context.machine.hand,
+      'for d in /sys/fs/cgroup/holdfast-*/cmp_*; do echo "$(cat $d/cgroup.controllers), memory.max $(cat $d/memory.max), pids.max $(cat $d/pids.max)"; done',
+    );
+  await context.report.check("cells keep their limits when systemd reads its units again", async () => {
+    const before = await look();
+    await asked(context.machine.hand, `systemctl daemon-reload && systemctl restart systemd-journald`);
+    const after = await look();
+    must(before === after && /memory.*pids/.test(after), `${before} before, ${after} after`);
+    return after;
+  });
+};
+
 /** A cell that slept cannot sleep through a reboot: its memory is gone, and the computer may have been started or stopped. */
 const withoutSleep = (seen: Computers | undefined): string =>
   seen?.computers.map((line) => line.replace(/^(sleeper \S+) .*/, "$1")).join(", ") ?? "";
