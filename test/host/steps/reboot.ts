@@ -51,6 +51,7 @@ export const rebootHost = async (context: Context): Promise<void> => {
     return `boot id ${boot.slice(0, 8)} before, ${next.slice(0, 8)} now`;
   });
   await afterBoot(context);
+  await reloadUnits(context);
   await report.check(
     "the same computers, each in the state it was left in; files and service are there",
     async () => {
