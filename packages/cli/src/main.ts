@@ -3,7 +3,7 @@ import packageJson from "../package.json" with { type: "json" };
 import { App } from "./app.ts";
 import { exitCodes, ExitWith, explain, moreOf } from "./errors.ts";
 import { createProgram } from "./program.ts";
-import { suggest } from "./suggest.ts";
+import { callFor, suggest } from "./suggest.ts";
 import { Console } from "./terminal/console.ts";
 
 /** Runs the command line and returns its exit code. */
@@ -39,7 +39,9 @@ const usage = (
   if (error.exitCode === 0) return 0;
   if (error.code === "commander.help") return exitCodes.usage;
   const [title = "", ...rest] =
-    error.code === "commander.unknownCommand" ? unknownCommand(program, argv) : wrongUse(error, argv);
+    error.code === "commander.unknownCommand"
+      ? unknownCommand(program, argv)
+      : wrongUse(error, argv, program);
   if (argv.includes("--json")) {
     const told = { code: "usage", title, cause: "", next: rest.join("\n"), details: {} };
     process.stderr.write(`${JSON.stringify({ error: told })}\n`);
@@ -47,12 +49,12 @@ const usage = (
   return exitCodes.usage;
 };
 
-const wrongUse = (error: CommanderError, argv: readonly string[]): readonly string[] => {
+const wrongUse = (error: CommanderError, argv: readonly string[], program: Command): readonly string[] => {
   const message = error.message.replace(/^error: /, "").replace(/\n\(Did you mean/, " (Did you mean");
   const next =
     error.code === "commander.unknownOption" && argv.some((word) => word === "exec" || word === "terminal")
       ? "Put -- before the command: holdfast exec box -- ls -la"
-      : "See the same command with --help.";
+      : `Usage: holdfast ${callFor(program, argv) ?? "<command>"}, and --help for its options.`;
   return [`${message[0]?.toUpperCase() ?? ""}${message.slice(1)}`, next];
 };
 

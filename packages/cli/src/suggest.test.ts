@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { App } from "./app.ts";
 import { createProgram } from "./program.ts";
-import { suggest } from "./suggest.ts";
+import { callFor, suggest } from "./suggest.ts";
 import { Console } from "./terminal/console.ts";
 
 const program = createProgram(new App(new Console(process, {}), {}, Date.now), "0");
@@ -25,6 +25,13 @@ test("one instead of many, verbs of other programs, and slips lead on too", () =
   assert.equal(first("contexts", "switch"), "contexts use");
   assert.equal(first("create"), "computers create");
   assert.equal(first("satus"), "status");
+});
+
+test("wrong use of a command names how it is called", () => {
+  assert.equal(callFor(program, ["--json", "services", "logs", "box"]), "services logs <computer> <service>");
+  assert.equal(callFor(program, ["files", "download"]), "files download <computer> <path> [local]");
+  assert.equal(callFor(program, ["exec"]), "exec <computer> [command…]");
+  assert.equal(callFor(program, ["nothing"]), undefined);
 });
 
 test("a noun comes with the usage of its verbs; what is a command, or resembles none, has nothing instead", () => {

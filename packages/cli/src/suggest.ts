@@ -36,14 +36,26 @@ export const suggest = (program: Command, words: readonly string[]): Suggestion 
 
 /** The verbs of a noun with their arguments and what they do, aligned. */
 export const usageOf = (noun: Command): readonly string[] => {
-  const lines = noun.commands.map((verb) => {
-    const given = verb.registeredArguments.map(
-      (argument) => ` ${argument.required ? `<${argument.name()}>` : `[${argument.name()}…]`}`,
-    );
-    return [`${noun.name()} ${verb.name()}${given.join("")}`, verb.summary()] as const;
-  });
+  const lines = noun.commands.map((verb) => [callOf(verb, noun.name()), verb.summary()] as const);
   const width = Math.max(...lines.map(([call]) => call.length));
   return lines.map(([call, summary]) => `  ${call.padEnd(width)}  ${summary}`);
+};
+
+/** How the command that the words name is called, with its arguments; undefined when they name none. */
+export const callFor = (program: Command, words: readonly string[]): string | undefined => {
+  const [first, second] = program.parseOptions([...words]).operands;
+  const outer = program.commands.find((command) => command.name() === first);
+  const inner = outer?.commands.find((command) => command.name() === second);
+  if (outer && inner) return callOf(inner, outer.name());
+  return outer && callOf(outer, "");
+};
+
+const callOf = (verb: Command, noun: string): string => {
+  const given = verb.registeredArguments.map((argument) => {
+    const name = argument.variadic ? `${argument.name()}…` : argument.name();
+    return argument.required ? `<${name}>` : `[${name}]`;
+  });
+  return [noun, verb.name(), ...given].filter((word) => word !== "").join(" ");
 };
 
 /** Verbs of other programs, and ours for the same. */
