@@ -133,7 +133,7 @@ fn output_that_the_disk_refuses_is_answered_from_memory() {
     for _ in 0..30 {
         let (state, output) = ran("head -c 1000000 /dev/zero");
         assert_eq!(state["dropped_bytes"].as_u64().unwrap() + output.0.len() as u64, 1_000_000, "{state}");
-        assert!(output.0.len() <= 64 * 1024);
+        assert!((40_000..=64 * 1024).contains(&output.0.len()), "{} bytes are shown", output.0.len());
     }
     assert_eq!(ran("echo still").1 .0, b"still\n");
 }

@@ -20,10 +20,8 @@ impl Budget {
         self.left.get() >= HELD_OUTPUT_BYTES
     }
 
-    fn take(&self, bytes: usize) -> bool {
-        let left = self.left.get().checked_sub(bytes);
-        self.left.set(left.unwrap_or(self.left.get()));
-        left.is_some()
+    fn take(&self, bytes: usize) {
+        self.left.set(self.left.get().saturating_sub(bytes));
     }
 }
 
@@ -46,21 +44,24 @@ impl Held {
         Held { start, end: start, pieces: Vec::new(), cost: 0, budget, closed: false }
     }
 
-    /// Keeps `bytes` as a whole or not at all, and after the first refusal nothing more.
-    pub fn push(&mut self, stream: u8, bytes: &[u8]) -> bool {
+    /// Keeps as much of `bytes` as there is room for, and after the first refusal nothing more; says how much.
+    pub fn push(&mut self, stream: u8, bytes: &[u8]) -> usize {
         let grows = self.pieces.last().is_some_and(|(last, _)| *last == stream);
-        let cost = bytes.len() + if grows { 0 } else { PIECE_BYTES };
-        if self.closed || self.cost + cost > HELD_OUTPUT_BYTES || !self.budget.take(cost) {
-            self.closed = true;
-            return false;
+        let around = if grows { 0 } else { PIECE_BYTES };
+        let room = (HELD_OUTPUT_BYTES - self.cost).min(self.budget.left.get()).saturating_sub(around);
+        let kept = bytes.get(..room.min(bytes.len())).unwrap_or_default();
+        self.closed |= kept.len() < bytes.len();
+        if kept.is_empty() {
+            return 0;
         }
-        self.cost += cost;
-        self.end += bytes.len() as u64;
+        self.budget.take(kept.len() + around);
+        self.cost += kept.len() + around;
+        self.end += kept.len() as u64;
         match self.pieces.last_mut().filter(|_| grows) {
-            Some((_, piece)) => piece.extend_from_slice(bytes),
-            None => self.pieces.push((stream, bytes.to_vec())),
+            Some((_, piece)) => piece.extend_from_slice(kept),
+            None => self.pieces.push((stream, kept.to_vec())),
         }
-        true
+        kept.len()
     }
 
     pub fn is_closed(&self) -> bool {
