@@ -13,7 +13,7 @@ export interface Context {
 
 const minute = 60_000;
 /** Ceilings, not expectations: an emulated processor is some twenty times slower than a real one. */
-export const ceilings = { boot: 10 * minute, up: 25 * minute, call: 5 * minute, tests: 25 * minute } as const;
+export const ceilings = { boot: 10 * minute, up: 25 * minute, call: 5 * minute } as const;
 
 /** Runs a script in the clone and quotes it with its output. Throws unless it ends with 0. */
 export const quoted = async (
