@@ -45,11 +45,13 @@ export const removeFromProfile = async (instance: string): Promise<void> => {
   });
 };
 
-/** With the rights of that user alone: a home directory may hold links that root must not follow. */
-const as = async <T>(
+/** With the rights and groups of that user alone: a home directory may hold links that root must not follow. */
+export const as = async <T>(
   person: { readonly uid: number; readonly gid: number },
   work: () => Promise<T>,
 ): Promise<T> => {
+  const groups = process.getgroups?.() ?? [];
+  if (person.uid !== 0) process.initgroups?.(person.uid, person.gid);
   process.setegid?.(person.gid);
   process.seteuid?.(person.uid);
   try {
@@ -57,6 +59,7 @@ const as = async <T>(
   } finally {
     process.seteuid?.(0);
     process.setegid?.(0);
+    process.setgroups?.(groups);
   }
 };
 

@@ -1,6 +1,8 @@
 import { placesOf, writeSettings, type InstanceSettings } from "@holdfast/launcher";
+import { systemClock } from "@holdfast/kit";
 import type { Progress } from "./progress.ts";
 import { ensureAgent, needsCompiler } from "./steps/agent.ts";
+import { pruneCache } from "./steps/cache.ts";
 import { checkCgroups } from "./steps/cgroups.ts";
 import { ensureDatabase } from "./steps/database.ts";
 import { ensureDirectories, ensureTree } from "./steps/directories.ts";
@@ -37,5 +39,6 @@ export const setUp = async (
   await progress.step("database", () => ensureDatabase(settings, places));
   const complete = { ...settings, image };
   await writeSettings(complete);
+  await progress.step("cache", () => pruneCache(systemClock.now()));
   return complete;
 };

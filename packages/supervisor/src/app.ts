@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { availableParallelism, hostname } from "node:os";
+import { availableParallelism } from "node:os";
 import { limits, type LayerView } from "@holdfast/contract";
 import { createCrashPoint, createIds, type Clock, type Logger } from "@holdfast/kit";
 import { createAdmission, readHostMemory } from "./cells/admission.ts";
@@ -25,6 +25,7 @@ import { runtimeLayer } from "./layers/runtime.ts";
 import type { Config } from "./lib/config.ts";
 import { makeDirectory } from "./lib/files.ts";
 import { createHelperService } from "./lib/helper-service.ts";
+import { keepNodeId } from "./lib/node-id.ts";
 import { placesOf } from "./lib/places.ts";
 import { createProgramRunner } from "./lib/run-program.ts";
 import { createNetwork, type Network } from "./network/index.ts";
@@ -155,7 +156,7 @@ export const createApp = async (options: {
       const about = {
         version: "0.1.0",
         instance: config.instance,
-        nodeId: hostname(),
+        nodeId: await keepNodeId(places.nodeFile, newId),
         bootId,
         image: config.image,
       };

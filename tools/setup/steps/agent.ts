@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, copyFile, mkdir, readdir, readFile, rename, stat } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readdir, readFile, rename, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { cacheDirectory, command, plainEnvironment, tryCommand, withLock } from "@holdfast/launcher";
@@ -22,7 +22,11 @@ export const ensureAgent = async (
 ): Promise<StepResult<string>> => {
   const path = await binaryPath(source);
   const detail = path.split("/").slice(-2, -1).join("").slice(0, 12);
-  if (await exists(path)) return { outcome: "skipped", detail, value: path };
+  if (await exists(path)) {
+    // What was used last is kept longest; see cache.ts.
+    await utimes(join(path, ".."), new Date(), new Date());
+    return { outcome: "skipped", detail, value: path };
+  }
   return withLock(join(cacheDirectory, "agent.lock"), async () => {
     if (await exists(path)) return { outcome: "skipped", detail, value: path };
     const compiler = await findCompiler();
