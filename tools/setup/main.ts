@@ -23,7 +23,7 @@ const main = async (argv: readonly string[]): Promise<number> => {
   }
   if (process.getuid?.() !== 0) {
     process.stderr.write(
-      `\`holdfast ${verb}\` needs root: it makes users, mounts and namespaces. Try it with sudo.\n`,
+      `\`holdfast ${verb}\` needs root: what it looks at and changes on this host is root's alone. Try it with sudo.\n`,
     );
     return 77;
   }
