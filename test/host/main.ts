@@ -20,14 +20,23 @@ import { createReport, type Report } from "./report.ts";
 import { ceilings, type Context } from "./steps/context.ts";
 import { cutPower } from "./steps/power-cut.ts";
 import { installUnit, rebootHost } from "./steps/reboot.ts";
-import { lookAtHost, lookFromCell, setUpHoldfast } from "./steps/set-up.ts";
+import { lookAtHost, lookFromCell, proveHost, setUpHoldfast } from "./steps/set-up.ts";
 import { takeDown } from "./steps/take-down.ts";
 
 /** Everything ends within this, or the machine is ended and the rest counts as failed. */
 const limitMs = 3 * 60 * 60_000;
 
 /** In this order; each needs the ones before it. */
-const steps = [lookAtHost, setUpHoldfast, lookFromCell, installUnit, rebootHost, cutPower, takeDown];
+const steps = [
+  lookAtHost,
+  setUpHoldfast,
+  proveHost,
+  lookFromCell,
+  installUnit,
+  rebootHost,
+  cutPower,
+  takeDown,
+];
 
 const main = async (): Promise<number> => {
   const { values } = parseArgs({

@@ -58,10 +58,15 @@ export const setUpHoldfast = async (context: Context): Promise<void> => {
     return "apt ran, quickstart succeeded, MCP configuration printed";
   });
   await report.check("run again, it changes nothing", async () => {
-    const text = await quoted(context, "npm run up", ceilings.up);
+    const text = await quoted(context, `${holdfast} up`, ceilings.up);
     must(text.includes("Up, nothing had to be changed"), "it changed something");
     return "Up, nothing had to be changed";
   });
+};
+
+/** What the host offers, proven by trial, and the main job once more. */
+export const proveHost = async (context: Context): Promise<void> => {
+  const { report } = context;
   report.section("doctor");
   await report.check("everything is proven", async () => {
     const text = await quoted(context, `${holdfast} doctor`, ceilings.up);
