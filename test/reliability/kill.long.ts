@@ -7,6 +7,7 @@ import {
   points,
   prepareBench,
   seeded,
+  strikeAt,
   summary,
   type Bench,
   type Strike,
@@ -21,13 +22,14 @@ before(async () => {
 
 const programs = ["launcher", "control", "supervisor", "postgres"] as const;
 
-test("fifty seeded rounds of kill -9 under load, at random moments and at every named point", async (context) => {
+test("seeded rounds of kill -9 under load, fifty and more: at random moments and at every named point", async (context) => {
   const random = seeded(announceSeed(context));
   const named: readonly Strike[] = [
-    ...points.control.map((point): Strike => ({ kind: "point", program: "control", point })),
-    ...points.supervisor.map((point): Strike => ({ kind: "point", program: "supervisor", point })),
+    ...points.control.map((point) => strikeAt("control", point, random)),
+    ...points.supervisor.map((point) => strikeAt("supervisor", point, random)),
+    ...points.launcher.map((point) => strikeAt("launcher", point, random)),
   ];
-  const killed: readonly Strike[] = Array.from({ length: Math.max(0, 50 - named.length) }, () => ({
+  const killed: readonly Strike[] = Array.from({ length: 22 }, () => ({
     kind: "kill",
     // At least one program: a number from 1 to 15 is a set of them.
     programs: ((set) => programs.filter((_, bit) => (set >> bit) & 1))(1 + random(15)),

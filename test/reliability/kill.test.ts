@@ -7,6 +7,7 @@ import {
   points,
   prepareBench,
   seeded,
+  strikeAt,
   summary,
   type Bench,
   type Strike,
@@ -26,9 +27,9 @@ test("ten rounds of kill -9 under load: nothing acknowledged is lost, nothing ha
     programs,
     afterOperations: 10 + random(30),
   });
-  const at = (program: "control" | "supervisor"): Strike => {
-    const all = points[program];
-    return { kind: "point", program, point: all[random(all.length)] ?? all[0] };
+  const at = (program: keyof typeof points): Strike => {
+    const all: readonly string[] = points[program];
+    return strikeAt(program, all[random(all.length)] ?? "", random);
   };
   const strikes = [
     kill("control"),
@@ -38,7 +39,7 @@ test("ten rounds of kill -9 under load: nothing acknowledged is lost, nothing ha
     kill("launcher", "control", "supervisor", "postgres"),
     at("control"),
     at("supervisor"),
-    at("control"),
+    at("launcher"),
     kill("control", "supervisor"),
     kill("postgres", "control"),
   ];

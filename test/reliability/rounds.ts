@@ -13,7 +13,11 @@ import { startDriver, type Acknowledged } from "./driver.ts";
 
 export type Strike =
   | { readonly kind: "kill"; readonly programs: readonly string[]; readonly afterOperations: number }
-  | { readonly kind: "point"; readonly program: "control" | "supervisor"; readonly point: string };
+  | {
+      readonly kind: "point";
+      readonly program: "control" | "supervisor" | "launcher";
+      readonly point: string;
+    };
 
 /** Serving again is promised within 5 s; a slow machine is no failure, a hang is. */
 const servingWithinMs = 30_000;
@@ -25,7 +29,7 @@ export interface Bench {
   readonly computer: string;
   readonly ticker: string;
   readonly agent: string;
-  readonly files: Readonly<Record<"control" | "supervisor", string>>;
+  readonly files: Readonly<Record<keyof typeof points, string>>;
   /** Of each strike: from the kill until everything served again. */
   readonly tookMs: number[];
 }
@@ -34,7 +38,11 @@ export interface Bench {
 export const crashFiles = (label: string) => {
   const directory = mkdtempSync(join(tmpdir(), `hf-test-${label}-`));
   chmodSync(directory, 0o755);
-  const files = { control: join(directory, "control"), supervisor: join(directory, "supervisor") };
+  const files = {
+    control: join(directory, "control"),
+    supervisor: join(directory, "supervisor"),
+    launcher: join(directory, "launcher"),
+  };
   for (const file of Object.values(files)) {
     writeFileSync(file, "");
     // Control is not root; it takes its own point out.
@@ -44,13 +52,14 @@ export const crashFiles = (label: string) => {
   const environment = {
     HOLDFAST_CRASH_FILE_CONTROL: files.control,
     HOLDFAST_CRASH_FILE_SUPERVISOR: files.supervisor,
+    HOLDFAST_CRASH_FILE_LAUNCHER: files.launcher,
   };
   return { files, environment };
 };
 
 export const prepareBench = async (
   instance: Instance,
-  files: Readonly<Record<"control" | "supervisor", string>>,
+  files: Readonly<Record<keyof typeof points, string>>,
 ): Promise<Bench> => {
   const first = await instance.assistant();
   const computer = await createComputer(first);
@@ -122,6 +131,13 @@ const crash = async (
 ): Promise<number | undefined> => {
   const file = bench.files[strike.program];
   await writeFile(file, strike.point);
+  // The launcher passes its points only when there is something to do for it: when it starts, or a program does.
+  if (strike.program === "launcher") {
+    const programs = await bench.instance.programs();
+    const victim = strike.point.startsWith("launcher-") ? programs["launcher"] : programs["control"];
+    assert.ok(victim?.pid);
+    process.kill(victim.pid, "SIGKILL");
+  }
   // The point is taken out by the program that dies there.
   const died = await until("it dies there", async () => (await readFile(file, "utf8")) === "", {
     withinMs: 8000,
@@ -258,11 +274,16 @@ export const announceSeed = (context: Pick<TestContext, "diagnostic">): number =
   return seed;
 };
 
-/** Names of crash points that the load comes by. */
+/** Names of crash points that the load comes by, in the order of the sources. */
 export const points = {
   control: [
+    "store-before-commit",
+    "store-committed",
+    "store-before-statement",
+    "store-after-statement",
+    "operation-before-admitted",
     "operation-admitted",
-    "operation-ran",
+    "operation-before-settled",
     "operation-settled",
     "process-before-run",
     "process-after-run",
@@ -281,18 +302,65 @@ export const points = {
     "computer-recorded",
   ],
   supervisor: [
+    "volume.create:begin",
     "volume.create:recorded",
     "volume.create:made",
     "volume.create:ready",
-    "volume.destroy:recorded",
+    "volume.destroy:begin",
     "volume.destroy:deleted",
     "volume.destroy:forgotten",
     "cell.start:recorded",
     "cell.start:prepared",
     "cell.start:made",
     "cell.start:running",
+    "cell.freeze:begin",
     "cell.freeze:frozen",
     "cell.thaw:leased",
+    "cell.thaw:thawed",
+    "cell.exit:begin",
     "cell.exit:down",
+    "cell.exit:recorded",
+  ],
+  launcher: [
+    "launcher-before-announced",
+    "launcher-announced",
+    "program-before-start",
+    "program-prepared",
+    "program-started",
+    "program-ended",
   ],
 } as const;
+
+/** What the load does not come by, and the file that does. */
+export const pointsElsewhere: Readonly<Record<string, string>> = {
+  "migration-before-commit": "control-crash-points.test.ts",
+  "migration-committed": "control-crash-points.test.ts",
+  "operation-before-reconciled": "control-crash-points.test.ts",
+  "process-before-deleted": "machine-crash-points.test.ts",
+  "process-before-observed": "machine-crash-points.test.ts",
+  "process-observed": "machine-crash-points.test.ts",
+  "computer-before-stop": "machine-crash-points.test.ts",
+  "computer-after-stop": "machine-crash-points.test.ts",
+  "computer-before-resize": "machine-crash-points.test.ts",
+  "computer-after-resize": "machine-crash-points.test.ts",
+  "services-before-apply": "machine-crash-points.test.ts",
+  "services-applied": "machine-crash-points.test.ts",
+  "service-before-restart": "machine-crash-points.test.ts",
+  "volume.resize:begin": "supervisor.test.ts",
+  "volume.resize:limited": "supervisor.test.ts",
+  "volume.resize:recorded": "supervisor.test.ts",
+  "cell.adopt:down": "supervisor.test.ts",
+};
+
+/** A strike at a point that every operation passes several times falls on one of these visits. */
+const mostVisits = 12;
+
+export const strikeAt = (
+  program: keyof typeof points,
+  point: string,
+  random: (bound: number) => number,
+): Strike => ({
+  kind: "point",
+  program,
+  point: point.startsWith("store-") ? `${point}@${1 + random(mostVisits)}` : point,
+});

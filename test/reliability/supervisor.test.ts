@@ -188,3 +188,43 @@ const processesOf = async (computerId: string): Promise<number[]> => {
   const read = directories.map((directory) => readFile(`${directory}/cgroup.procs`, "utf8").catch(() => ""));
   return (await Promise.all(read)).join("").split("\n").filter(Boolean).map(Number);
 };
+
+test("killed at cell.adopt:down, while it takes down what an earlier one left half-made, the next start goes on", async () => {
+  const id = newId("computer");
+  await host.kill();
+  await host.start({ environment: { HOLDFAST_CRASH_POINT: "cell.start:made" } });
+  await host.control.call("volume.create", { computer_id: id, size });
+  await assert.rejects(host.control.call("cell.start", { computer_id: id, size, lease_ms: 60_000 }));
+  assert.ok(await host.ended(5000));
+  await assert.rejects(host.start({ environment: { HOLDFAST_CRASH_POINT: "cell.adopt:down" } }));
+  await host.kill();
+  await host.start();
+  assert.deepEqual(
+    (await host.leftovers([])).filter((line) => line.includes(id) && !/subvolume|facts/.test(line)),
+    [],
+  );
+  await host.control.call("cell.start", { computer_id: id, size, lease_ms: 60_000 });
+  assert.equal((await host.exec(id, ["/bin/true"])).code, 0);
+  await host.control.call("volume.destroy", { computer_id: id });
+});
+
+test("a renewal for the cell before this one is told that it is gone, and neither keeps nor ends the one that runs", async () => {
+  const id = newId("computer");
+  await host.control.call("volume.create", { computer_id: id, size });
+  const start = () => host.control.call("cell.start", { computer_id: id, size, lease_ms: 60_000 });
+  const { cell: old } = await start();
+  await host.control.call("cell.stop", { computer_id: id });
+  const { cell } = await start();
+  assert.notEqual(cell.cell_id, old.cell_id);
+  const { missing } = await host.control.call("lease.renew", {
+    cells: [{ computer_id: id, cell_id: old.cell_id }],
+    lease_ms: 1000,
+  });
+  assert.deepEqual(missing, [old.cell_id]);
+  const { next } = await host.control.call("events.wait", { after: 0, wait_ms: 0 });
+  // The renewal's second passes, and nothing happens to the one that runs.
+  assert.deepEqual((await host.control.call("events.wait", { after: next, wait_ms: 1500 })).events, []);
+  const now = (await host.control.call("cell.list", {})).cells.find((view) => view.computer_id === id);
+  assert.deepEqual([now?.cell_id, now?.state], [cell.cell_id, "running"]);
+  await host.control.call("volume.destroy", { computer_id: id });
+});

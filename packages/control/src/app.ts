@@ -50,7 +50,7 @@ const retryMs = 50;
  */
 export const startApp = async (options: AppOptions, signal: AbortSignal): Promise<App> => {
   const { clock, logger, ids, nodeId } = options;
-  const store = openStore({ url: options.databaseUrl, logger });
+  const store = openStore({ url: options.databaseUrl, logger, crashPoint: options.crashPoint });
   const accountId = await untilDatabaseAnswers(options, signal, async () => {
     await migrate({ url: options.databaseUrl, logger, now: clock.now, crashPoint: options.crashPoint });
     const nowMs = clock.now();

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { writeDurably, type Clock, type Logger } from "@holdfast/kit";
+import { writeDurably, type Clock, type CrashPoint, type Logger } from "@holdfast/kit";
 import { placesOf } from "./instance/places.ts";
 import type { InstanceSettings } from "./instance/settings.ts";
 import { planPrograms } from "./programs/plans.ts";
@@ -17,12 +17,15 @@ export const runLauncher = async (options: {
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
+  readonly crashPoint: CrashPoint;
   readonly signal: AbortSignal;
 }): Promise<void> => {
-  const { settings, clock, random, logger, signal } = options;
+  const { settings, clock, random, logger, crashPoint, signal } = options;
   const { log, records } = placesOf(settings.instance, settings.data);
   const plans = await planPrograms(settings, clock);
+  crashPoint("launcher-before-announced");
   await announce(records, plans);
+  crashPoint("launcher-announced");
   await Promise.all(
     plans.map((plan) =>
       watchProgram({
@@ -31,6 +34,7 @@ export const runLauncher = async (options: {
         clock,
         random,
         logger,
+        crashPoint,
         signal,
       }),
     ),

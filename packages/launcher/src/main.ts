@@ -1,4 +1,4 @@
-import { createLogger, systemClock } from "@holdfast/kit";
+import { createCrashPoint, createLogger, systemClock } from "@holdfast/kit";
 import { readSettings } from "./instance/settings.ts";
 import { runLauncher } from "./launcher.ts";
 
@@ -19,7 +19,14 @@ const abort = new AbortController();
 for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
   process.on(name, () => abort.abort(new Error(name)));
 logger.info("watching", { instance: settings.instance });
-await runLauncher({ settings, clock: systemClock, random: Math.random, logger, signal: abort.signal });
+await runLauncher({
+  settings,
+  clock: systemClock,
+  random: Math.random,
+  logger,
+  crashPoint: createCrashPoint(process.env),
+  signal: abort.signal,
+});
 logger.info("leaves the programs running");
 // RPC connections of health checks would keep the process.
 process.exit(0);

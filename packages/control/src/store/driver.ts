@@ -9,6 +9,7 @@ import {
   PostgresQueryCompiler,
   type QueryResult,
 } from "kysely";
+import type { CrashPoint } from "@holdfast/kit";
 import type pg from "pg";
 import { asStoreError } from "./errors.ts";
 
@@ -43,11 +44,12 @@ export const send = (
  * Kysely's own Postgres driver is not used: it waits for `begin` and `commit` apart from the statements between them, and sends no
  * prepared statements. Together they cost an operation about half a millisecond.
  */
-export const poolDialect = (pool: pg.Pool, names: StatementNames): Dialect =>
+export const poolDialect = (pool: pg.Pool, names: StatementNames, crashPoint: CrashPoint): Dialect =>
   dialect(
     () => pool.connect(),
     (client, broken) => client.release(broken),
     names,
+    crashPoint,
   );
 
 /** Everything on one connection, whose transaction is begun and ended by `openStore`. */
@@ -56,12 +58,15 @@ export const clientDialect = (client: pg.PoolClient, names: StatementNames): Dia
     () => Promise.resolve(client),
     () => {},
     names,
+    // The transaction has points of its own.
+    () => {},
   );
 
 const dialect = (
   acquire: () => Promise<pg.PoolClient>,
   release: (client: pg.PoolClient, broken: boolean) => void,
   names: StatementNames,
+  crashPoint: CrashPoint,
 ): Dialect => ({
   createAdapter: () => new PostgresAdapter(),
   createQueryCompiler: () => new PostgresQueryCompiler(),
@@ -70,7 +75,7 @@ const dialect = (
     init: () => Promise.resolve(),
     acquireConnection: async () => {
       try {
-        return new Connection(await acquire(), names);
+        return new Connection(await acquire(), names, crashPoint);
       } catch (error) {
         throw asStoreError(error);
       }
@@ -92,16 +97,21 @@ const refuse = (): Promise<void> =>
 class Connection implements DatabaseConnection {
   readonly client: pg.PoolClient;
   readonly #names: StatementNames;
+  readonly #crashPoint: CrashPoint;
   broken = false;
 
-  constructor(client: pg.PoolClient, names: StatementNames) {
+  constructor(client: pg.PoolClient, names: StatementNames, crashPoint: CrashPoint) {
     this.client = client;
     this.#names = names;
+    this.#crashPoint = crashPoint;
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     try {
+      const changes = !query.sql.startsWith("select");
+      if (changes) this.#crashPoint("store-before-statement");
       const result = await send(this.client, this.#names, query);
+      if (changes) this.#crashPoint("store-after-statement");
       return { rows: result.rows as R[], numAffectedRows: BigInt(result.rowCount ?? 0) };
     } catch (error) {
       const mapped = asStoreError(error);

@@ -46,6 +46,7 @@ export const migrate = async (options: {
       }
       await client.query("commit");
       if (!next) return;
+      options.crashPoint("migration-committed");
       options.logger.info("migration applied", { name: next.name });
     }
   } catch (error) {

@@ -1,5 +1,5 @@
 import { HoldfastError } from "@holdfast/contract";
-import type { Logger } from "@holdfast/kit";
+import type { CrashPoint, Logger } from "@holdfast/kit";
 import { type Compilable, type CompiledQuery, Kysely } from "kysely";
 import pg from "pg";
 import { asStoreError } from "./errors.ts";
@@ -40,6 +40,8 @@ export const openStore = (options: {
   readonly url: string;
   readonly logger: Logger;
   readonly connections?: number;
+  /** Around each commit, and each statement that is a commit of its own. */
+  readonly crashPoint?: CrashPoint;
 }): OpenStore => {
   const pool = new pg.Pool({
     ...clientConfig(options.url),
@@ -58,7 +60,8 @@ export const openStore = (options: {
   pool.on("error", (error) => options.logger.debug("an idle database connection broke", { error }));
 
   const names = createStatementNames();
-  const db = new Kysely<Tables>({ dialect: poolDialect(pool, names) });
+  const crashPoint = options.crashPoint ?? (() => {});
+  const db = new Kysely<Tables>({ dialect: poolDialect(pool, names, crashPoint) });
   const bound = new WeakMap<pg.PoolClient, Transaction>();
   const transactionOn = (client: pg.PoolClient): Transaction => {
     const known = bound.get(client) ?? new Kysely<Tables>({ dialect: clientDialect(client, names) });
@@ -81,9 +84,11 @@ export const openStore = (options: {
       const value = await work(transactionOn(client));
       const final: CompiledQuery[] = (last?.(value) ?? []).map((query) => query.compile());
       const sent = final.map((query) => send(client, names, query));
+      crashPoint("store-before-commit");
       const [committed] = await Promise.all([client.query("commit"), began, ...sent]);
       if (committed.command !== "COMMIT")
         throw new HoldfastError("unavailable", "the database rolled the transaction back");
+      crashPoint("store-committed");
       return value;
     } catch (error) {
       broken = await client.query("rollback").then(

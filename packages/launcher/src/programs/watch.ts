@@ -1,4 +1,4 @@
-import type { Clock, Logger } from "@holdfast/kit";
+import type { Clock, CrashPoint, Logger } from "@holdfast/kit";
 import { watchChanges } from "../host/changes.ts";
 import { type ProcessIdentity, isAlive } from "../host/process.ts";
 import { createBackoff, type Backoff } from "./backoff.ts";
@@ -23,9 +23,10 @@ export const watchProgram = async (options: {
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
+  readonly crashPoint: CrashPoint;
   readonly signal: AbortSignal;
 }): Promise<void> => {
-  const { plan, places, clock, signal } = options;
+  const { plan, places, clock, crashPoint, signal } = options;
   const logger = options.logger.child({ of: plan.name });
   const backoff: Backoff = createBackoff(options.random);
   const path = recordPath(places, plan.name);
@@ -44,8 +45,11 @@ export const watchProgram = async (options: {
   };
 
   const start = async (): Promise<ProcessIdentity | undefined> => {
+    crashPoint("program-before-start");
     await plan.beforeStart?.();
+    crashPoint("program-prepared");
     const outcome = await startKeeper(plan, places);
+    crashPoint("program-started");
     const running = runningProgram(await readRecord(path));
     if (running) logger.info(outcome, { pid: running.pid });
     return running;
@@ -63,6 +67,7 @@ export const watchProgram = async (options: {
     while (record && isAlive(record.keeper)) await clock.sleep(5, signal);
     const how = (await readRecord(path))?.ended ?? "killed with its keeper";
     logger.warn("ended", { pid: running.pid, how });
+    crashPoint("program-ended");
   };
 
   try {

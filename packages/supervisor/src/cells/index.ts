@@ -127,15 +127,18 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
     release(cell);
     cell.state = "exited";
     cell.record = { ...cell.record, phase: "exited", exit: { reason, at_ms: clock.now() } };
+    crashPoint("cell.exit:begin");
     await takeDown(computerId, slot);
     crashPoint("cell.exit:down");
     await records.write(cell.record);
+    crashPoint("cell.exit:recorded");
     if (reason === "out_of_memory") events.add("out_of_memory", computerId, cellId);
     events.add("exited", computerId, cellId);
   };
 
   const freezeCell = async (cell: Cell): Promise<void> => {
     const { computerId, cellId } = cell.record;
+    crashPoint("cell.freeze:begin");
     await cgroups.freeze(computerId);
     crashPoint("cell.freeze:frozen");
     cell.state = "frozen";
@@ -160,6 +163,7 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
       await lease(cell, leaseMs);
       crashPoint("cell.thaw:leased");
       await cgroups.thaw(computerId);
+      crashPoint("cell.thaw:thawed");
       events.add("thawed", computerId, cellId);
     });
 

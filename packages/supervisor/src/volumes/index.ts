@@ -87,6 +87,7 @@ export const openVolumes = async (options: {
   /** Everything of one volume but its facts, which go last: while they are there the next start repeats this. */
   const remove = async (volume: VolumeFacts): Promise<void> => {
     const path = places.volume(volume.computerId);
+    crashPoint("volume.destroy:begin");
     if (await exists(path)) await btrfs.deleteSubvolume(path);
     crashPoint("volume.destroy:deleted");
     await facts.remove(volume.computerId);
@@ -100,6 +101,7 @@ export const openVolumes = async (options: {
     lastGroup += 1;
     const volume = { computerId, slot, group: lastGroup, size, image, state: "creating" as const };
     try {
+      crashPoint("volume.create:begin");
       await facts.write(volume);
       crashPoint("volume.create:recorded");
       try {
@@ -141,6 +143,7 @@ export const openVolumes = async (options: {
         if (volume.size === size) return;
         const bytes = computerSizes[size].disk_bytes;
         if (bytes > computerSizes[volume.size].disk_bytes) await refuseGrowth();
+        crashPoint("volume.resize:begin");
         await btrfs.limitGroup(pool, `1/${volume.group}`, bytes);
         crashPoint("volume.resize:limited");
         await facts.write({ ...volume, size });
