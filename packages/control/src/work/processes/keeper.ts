@@ -88,7 +88,7 @@ export class ProcessKeeper {
       } else if (
         row.state === "starting" &&
         row.cell_id === computer.cellId &&
-        processes.length < limits.processesKept &&
+        wouldKnow(processes, row) &&
         (await forgetUnstarted(this.#parts.store.db, row.id))
       ) {
         this.#parts.logger.info("a process was never handed over", { process: row.id });
@@ -166,6 +166,11 @@ export const neverHadCell = (computer: Computer, row: ProcessRow): boolean =>
     computer.desiredState === "asleep" &&
     row.cell_id === computer.cellId &&
     computer.updatedAtMs < row.started_at_ms);
+
+/** Whether the agent would know this process if it had run: it forgets the ones that began first, and it still has one that began before. */
+const wouldKnow = (processes: readonly AgentProcessState[], row: ProcessRow): boolean =>
+  processes.length < limits.processesKept ||
+  processes.some(({ state, started_at_ms }) => state === "ended" && started_at_ms < row.started_at_ms);
 
 const processEvent = (computer: Computer, row: ProcessRow, kind: "started" | "ended"): NewEvent => ({
   accountId: computer.accountId,
