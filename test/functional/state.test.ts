@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { type Assistant, useInstance } from "../support/instance.ts";
-import { createComputer, run } from "../support/computer.ts";
+import { createComputer, python, run } from "../support/computer.ts";
 
 const opened = useInstance();
 let assistant: Assistant;
@@ -108,4 +108,56 @@ test("two computers draw different random numbers and machine ids; a recycled sl
     .forEach((line, index) => assert.notEqual(line, two.split("\n")[index]));
   assert.equal((await run(assistant, second, "ls -A /work /root | grep -c secret")).stdout, "0\n");
   assert.equal((await assistant.client.processes.list({ computer: second })).processes.length, 2);
+});
+
+test("a SQLite writer at full speed over sleep, wake and stop: every acknowledged row is there and the file is whole", async () => {
+  const computer = await createComputer(assistant);
+  const writer = await assistant.client.processes.start({
+    computer,
+    argv: [
+      "python3",
+      "-c",
+      `
+import sqlite3
+db = sqlite3.connect("/work/rows.db", isolation_level=None)
+db.execute("create table if not exists rows (n integer primary key, body text)")
+said = open("/work/said", "w")
+n = 0
+while True:
+    n += 1
+    db.execute("insert into rows values (?, ?)", (n, "x" * (n % 3000)))
+    said.seek(0); said.write(str(n)); said.flush()
+`,
+    ],
+  });
+  const look = async (): Promise<readonly [string, number, number]> => {
+    const out = await python(
+      assistant,
+      computer,
+      `
+import sqlite3
+said = int(open("/work/said").read() or 0)
+db = sqlite3.connect("/work/rows.db", timeout=30)
+print(db.execute("pragma integrity_check").fetchone()[0], said, db.execute("select count(*) from rows").fetchone()[0])
+`,
+    );
+    const [whole = "", said, rows] = out.trim().split(" ");
+    return [whole, Number(said), Number(rows)];
+  };
+  await run(assistant, computer, "until [ -s /work/said ]; do sleep 0.02; done");
+  let before = 0;
+  for (let round = 0; round < 2; round += 1) {
+    await assistant.client.computers.sleep({ computer });
+    await assistant.client.computers.wake({ computer });
+    const [whole, said, rows] = await look();
+    assert.equal(whole, "ok");
+    assert.ok(rows >= said && rows > before, `${rows} rows, ${said} acknowledged, ${before} before`);
+    before = rows;
+  }
+  assert.equal((await assistant.client.processes.get({ computer, process: writer.id })).state, "running");
+  await assistant.client.computers.stop({ computer });
+  await assistant.client.computers.wake({ computer });
+  const [whole, said, rows] = await look();
+  assert.equal(whole, "ok");
+  assert.ok(rows >= said && rows >= before, `${rows} rows, ${said} acknowledged, ${before} before`);
 });
