@@ -42,7 +42,7 @@ export const createHousekeeping = (parts: {
     await deleteExpiredKeys(db, nowMs);
     await deleteOldAttempts(db, nowMs - limits.loginWindowMs);
     await deleteOldSessions(db, nowMs - sessionsKeptMs);
-    await deleteOldRecords(db, nowMs - limits.recordsKeptMs);
+    while (!stopping.signal.aborted && (await deleteOldRecords(db, nowMs - limits.recordsKeptMs)));
     await deleteOldEvents(db, limits.eventsKept);
   };
 

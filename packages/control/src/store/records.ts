@@ -130,11 +130,18 @@ export const listRunning = (db: Database, nodeId: string, after: string, limit: 
     .limit(limit)
     .execute();
 
-/** Forgets the oldest finished records, a few thousand at a time. Ids are time-ordered, so the oldest are the first of the primary key. */
-export const deleteOldRecords = async (db: Database, beforeMs: number): Promise<void> => {
-  await sql`
-    delete from operations using (select id from operations order by id limit 5000) as oldest
+/** Records that are forgotten in one statement: a long one would hold up who writes. */
+const forgottenAtOnce = 5000;
+
+/**
+ * Forgets the oldest finished records, a few thousand at a time. Ids are time-ordered, so the oldest are the first of the primary key. True
+ * when there were some: there may be more.
+ */
+export const deleteOldRecords = async (db: Database, beforeMs: number): Promise<boolean> => {
+  const { numAffectedRows } = await sql`
+    delete from operations using (select id from operations order by id limit ${forgottenAtOnce}) as oldest
     where operations.id = oldest.id and operations.started_at_ms < ${beforeMs} and operations.outcome <> 'running'`.execute(
     db,
   );
+  return numAffectedRows !== undefined && numAffectedRows > 0n;
 };

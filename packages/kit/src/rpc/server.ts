@@ -35,6 +35,7 @@ export const createRpcServer = <M extends RpcMethods>(options: {
       abort.abort(new HoldfastError("unavailable", "the caller went away"));
     });
     socket.on("error", (error) => options.logger.warn("rpc connection broke", { error }));
+    socket.on("drain", () => socket.resume());
     readMessages(socket, (message) => void serve(socket, message, abort.signal));
   });
 
@@ -92,8 +93,9 @@ export const createRpcServer = <M extends RpcMethods>(options: {
   };
 };
 
+/** A caller that does not read its answers is not read either: what waits for it is bounded. */
 const send = (socket: Socket, message: unknown): void => {
-  if (!socket.destroyed) socket.write(encodeMessage(message));
+  if (!socket.destroyed && !socket.write(encodeMessage(message))) socket.pause();
 };
 
 const asReply = (

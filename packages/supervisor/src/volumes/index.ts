@@ -222,4 +222,4 @@ export const openVolumes = async (options: {
 
 /** The others took the last of what they may hold together, or of the pool, since it was looked at. */
 const isFull = (error: unknown): boolean =>
-  error instanceof Error && /quota exceeded|no space left/i.test(error.message);
+  error instanceof Error && /quota exceeded|no space left|EDQUOT|ENOSPC|error -?122\b/i.test(error.message);
