@@ -14,6 +14,8 @@ const file = `/var/lib/holdfast-${name}.img`;
 const disk = `/var/lib/holdfast-${name}`;
 const data = join(disk, "data");
 const gibibyte = 1024 ** 3;
+/** Few, so that they are soon all in use. */
+const inodes = 8192;
 
 let client: HoldfastClient;
 
@@ -25,7 +27,7 @@ const holdfast = (...argv: readonly string[]) =>
 // A host whose disk has room for a pool of 2 GiB and what goes with it, and no more.
 before(async () => {
   await run("truncate", ["--size", String(7.5 * gibibyte), file]);
-  await run("mkfs.ext4", ["-q", "-m", "0", file]);
+  await run("mkfs.ext4", ["-q", "-m", "0", "-N", String(inodes), file]);
   await mkdir(disk, { recursive: true });
   await run("mount", ["-o", "loop", file, disk]);
   await holdfast("up", "--bare", "--pool-size", "2G");
@@ -38,12 +40,19 @@ before(async () => {
 
 after(async () => {
   await holdfast("down", "--delete-data", name);
-  // Mount namespaces of other instances' cells that are being made hold copies for a moment.
-  await until("the disk is free", () =>
-    run("umount", [disk]).then(
-      () => true,
-      () => false,
-    ),
+  // Mount namespaces of other instances' cells that are being made hold copies for a moment: seconds on a busy machine.
+  let said = "";
+  await until(
+    "the disk is free",
+    () =>
+      run("umount", [disk]).then(
+        () => true,
+        (error: unknown) => {
+          said = String(error);
+          return false;
+        },
+      ),
+    { withinMs: 60_000, detail: () => said },
   );
   await rm(disk, { recursive: true });
   await rm(file);
@@ -77,6 +86,90 @@ test("threat 85: on a host without a free block computers, files and the databas
   assert.ok(programs.every(({ ready }) => ready));
 
   await rm(join(disk, "hog"));
+  await rm(join(disk, "rest"));
   await client.computers.destroy({ computer });
   await client.computers.destroy({ computer: second.id });
+});
+
+test("threat 85: on a host without a free inode computers are made, run and are destroyed, and every program is ready", async () => {
+  const { id: computer } = await client.computers.create({ name: "before-inodes" });
+  const directory = join(disk, "many");
+  await mkdir(directory);
+  const full = await fillInodes(directory);
+  assert.equal(full, "ENOSPC");
+  assert.equal((await statfs(disk)).ffree, 0, "no inode is left");
+
+  const result = await client.processes.exec({
+    computer,
+    command: "echo more > /work/file && cat /work/file",
+  });
+  assert.equal(result.stdout, "more\n", result.stderr);
+  const second = await client.computers.create({ name: "without-inodes" });
+  assert.equal(second.state, "awake", second.reason ?? "");
+  await client.computers.destroy({ computer: second.id });
+  const { programs } = JSON.parse((await holdfast("status", "--json")).stdout) as {
+    readonly programs: readonly { readonly ready: boolean }[];
+  };
+  assert.ok(programs.every(({ ready }) => ready));
+  await rm(directory, { recursive: true });
+  await client.computers.destroy({ computer });
+});
+
+/** How it ended: the error's code. */
+const fillInodes = async (directory: string): Promise<string> => {
+  for (let made = 0; made <= inodes; made += 1) {
+    const error = await writeFile(join(directory, String(made)), "").catch((failure: unknown) => failure);
+    if (error instanceof Error) return "code" in error ? String(error.code) : error.message;
+  }
+  return "never full";
+};
+
+const mostFiles = 200_000;
+
+test("threat 85: small files stop at the quota; list, delete and exec go on, another computer too, and the space comes back", async () => {
+  const { id: computer } = await client.computers.create({ name: "many-files" });
+  const { id: other } = await client.computers.create({ name: "neighbour" });
+  const fill = [
+    "import os, sys, time",
+    "os.makedirs('/work/many', exist_ok=True)",
+    "made, end, piece = len(os.listdir('/work/many')), time.time() + 30, b'x' * 16000",
+    "try:",
+    "    while time.time() < end:",
+    "        with open(f'/work/many/{made}', 'wb') as file: file.write(piece)",
+    "        made += 1",
+    "    print('more', made)",
+    "except OSError as error: print(error.errno, made)",
+  ].join("\n");
+  let [how, made] = ["more", 0];
+  while (how === "more") {
+    const { stdout, stderr } = await client.processes.exec({
+      computer,
+      argv: ["python3", "-c", fill],
+      wait_ms: 50_000,
+    });
+    const [word = stderr, count = "0"] = stdout.trim().split(" ");
+    [how, made] = [word, Number(count)];
+  }
+  assert.match(how, /^(28|122)$/, "no space, or over quota");
+  assert.ok(made > 1000 && made <= mostFiles, `${made} files`);
+
+  const { entries } = await client.files.list({ computer, path: "/work/many", limit: 10 });
+  assert.equal(entries.length, 10);
+  assert.equal((await client.processes.exec({ computer, argv: ["/bin/true"] })).process.exit_code, 0);
+  assert.equal((await client.processes.exec({ computer: other, argv: ["/bin/true"] })).process.exit_code, 0);
+  const removed = await client.processes.exec({
+    computer,
+    command: "rm -rf /work/many && sync && echo gone",
+    wait_ms: 50_000,
+  });
+  assert.equal(removed.stdout, "gone\n", removed.stderr);
+  await until(
+    "it can write again",
+    async () =>
+      (await client.processes.exec({ computer, command: "head -c 1M /dev/zero > /work/again && sync" }))
+        .process.exit_code === 0,
+    { withinMs: 60_000 },
+  );
+  await client.computers.destroy({ computer });
+  await client.computers.destroy({ computer: other });
 });
