@@ -6,6 +6,7 @@ interface Config {
   process: { args: readonly string[] };
   root: { path: string };
   mounts: { destination: string; source: string }[];
+  hooks?: unknown;
   linux: { uidMappings: { hostID: number }[]; gidMappings: { hostID: number }[] };
 }
 
@@ -35,6 +36,8 @@ export const copyBundle = async (options: {
   const [ids] = config.linux.uidMappings;
   if (ids) await chown(join(path, "volume/work"), ids.hostID, ids.hostID);
   config.process.args = options.args;
+  // Connects the cell's own link; a peer has none.
+  delete config.hooks;
   config.root.path = rootfs;
   await writeFile(join(path, "config.json"), JSON.stringify(config));
   return path;
