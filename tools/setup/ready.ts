@@ -21,7 +21,7 @@ export const patienceMs = (detail: string): number => (detail.startsWith("starti
 
 /**
  * Waits until the program serves, and is the one that the launcher means to run. Throws after a minute (five, while it says
- * nothing but that it is starting) with what it said last and the end of its log.
+ * nothing but that it is starting) with what it said last and the end of its log, and at once when there is no launcher.
  */
 export const waitUntilReady = async (
   plan: ProgramPlan,
@@ -38,6 +38,8 @@ export const waitUntilReady = async (
         value: undefined,
       };
     }
+    if (!(await launcherOf(places)))
+      throw new Error(`The launcher ended.\n${await logTail(places, "launcher")}Run \`holdfast up\` again.`);
     const waited = clock.monotonic() - since;
     if (waited > patienceMs(status.detail)) {
       throw new Error(
@@ -49,8 +51,11 @@ export const waitUntilReady = async (
   }
 };
 
+const launcherOf = async ({ records }: Pick<Places, "records">) =>
+  runningProgram(await readRecord(recordPath({ records }, "launcher")));
+
 const isCurrent = async (name: string, { records }: Places): Promise<boolean> => {
-  const launcher = runningProgram(await readRecord(recordPath({ records }, "launcher")));
+  const launcher = await launcherOf({ records });
   const labels = launcher && (await readAnnouncedLabels(records, launcher.pid));
   return labels !== undefined && labels[name] === (await readRecord(recordPath({ records }, name)))?.label;
 };

@@ -15,7 +15,7 @@ import type { HostArguments } from "../arguments.ts";
 import { root } from "../../node24.mjs";
 import { createProgress } from "../progress.ts";
 import { setUp } from "../setup.ts";
-import { lockPath, startPrograms } from "./up.ts";
+import { lockPath, startLauncher, startPrograms } from "./up.ts";
 
 /**
  * Brings the instance up and stays, starting the launcher again when it dies; the programs go on meanwhile and are adopted. After a
@@ -50,7 +50,8 @@ export const run = async (options: HostArguments): Promise<number> => {
       const now = await readSettings(settings.data);
       if (!record || !now || record.ended?.code === 0) return true;
       process.stderr.write("The launcher ended; the programs run on, and it is started again.\n");
-      await startPrograms(now, progress);
+      // Not waited for: it may die again while it starts, which nobody but us would notice.
+      await startLauncher(now, progress);
       return false;
     });
     if (over) return 0;

@@ -13,6 +13,7 @@ import {
   stopProgram,
   withLock,
   type InstanceSettings,
+  type ProgramPlan,
 } from "@holdfast/launcher";
 import { systemClock } from "@holdfast/kit";
 import type { HostArguments } from "../arguments.ts";
@@ -42,8 +43,20 @@ export const up = async (options: HostArguments): Promise<number> => {
 /** Held by whatever changes the instance as a whole. */
 export const lockPath = (instance: string): string => join(hostDirectory, `${instance}.lock`);
 
-/** Starts the launcher, or leaves the one that runs if it is what would be started now; then waits for every program. */
+/** Starts the launcher, and waits for every program. */
 export const startPrograms = async (settings: InstanceSettings, progress: Progress): Promise<void> => {
+  const places = placesOf(settings.instance, settings.data);
+  const programs = await startLauncher(settings, progress);
+  for (const program of programs) {
+    await progress.step(program.name, () => waitUntilReady(program, places, systemClock));
+  }
+};
+
+/** Starts the launcher, or leaves the one that runs if it is what would be started now. Answers what it will run. */
+export const startLauncher = async (
+  settings: InstanceSettings,
+  progress: Progress,
+): Promise<readonly ProgramPlan[]> => {
   const places = placesOf(settings.instance, settings.data);
   const plan = await planLauncher(settings, places);
   const programs = await planPrograms(settings, systemClock);
@@ -61,7 +74,5 @@ export const startPrograms = async (settings: InstanceSettings, progress: Progre
     await startKeeper(plan, { agent: settings.agent, log: places.log, records: places.records });
     return { outcome: running ? "changed" : "done", detail: "started", value: undefined };
   });
-  for (const program of programs) {
-    await progress.step(program.name, () => waitUntilReady(program, places, systemClock));
-  }
+  return programs;
 };

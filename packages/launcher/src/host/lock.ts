@@ -17,11 +17,12 @@ export const withLock = async <T>(path: string, work: () => Promise<T>): Promise
   try {
     await Promise.race([
       once(holder.stdout, "data"),
+      // Also when it cannot be started at all: `once` then rejects with why.
       once(holder, "exit").then(() => Promise.reject(new Error(`the lock ${path} could not be taken`))),
     ]);
     return await work();
   } finally {
-    const ended = holder.exitCode === null ? once(holder, "exit") : undefined;
+    const ended = holder.pid !== undefined && holder.exitCode === null ? once(holder, "exit") : undefined;
     holder.stdin.end();
     await ended;
   }

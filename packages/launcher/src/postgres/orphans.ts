@@ -27,14 +27,16 @@ const findOrphans = async (directory: string, uid: number): Promise<readonly Pro
   const found: ProcessIdentity[] = [];
   for (const name of await readdir("/proc")) {
     if (!/^\d+$/.test(name)) continue;
+    // Who it is comes first: the number may pass to a process of somebody else's between two looks.
+    const identity = identify(Number(name));
+    if (!identity) continue;
     try {
       if ((await stat(`/proc/${name}`)).uid !== uid || (await readlink(`/proc/${name}/cwd`)) !== directory)
         continue;
     } catch {
       continue;
     }
-    const identity = identify(Number(name));
-    if (identity && isAlive(identity)) found.push(identity);
+    if (isAlive(identity)) found.push(identity);
   }
   return found;
 };

@@ -23,10 +23,11 @@ export const ensureCompiled = async (
   const parent = dirname(directory);
   await mkdir(parent, { recursive: true, mode: 0o755 });
   await chmod(parent, 0o755);
+  // Those of older sources, and what a try left that was cut short.
   for (const name of await readdir(parent))
-    if (name.startsWith(`${plan.name}-`)) await rm(join(parent, name), { recursive: true, force: true });
+    if (name.startsWith(`${plan.name}-`) || name.startsWith(`.${plan.name}-`))
+      await rm(join(parent, name), { recursive: true, force: true });
   const fresh = join(parent, `.${basename(directory)}.${process.pid}`);
-  await rm(fresh, { recursive: true, force: true });
   await mkdir(fresh, { mode: 0o755 });
   const [node = ""] = plan.argv;
   await command([node, "--input-type=module", "--eval", importAll, ...modules], {

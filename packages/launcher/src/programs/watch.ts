@@ -71,17 +71,16 @@ export const watchProgram = async (options: {
   };
 
   try {
-    let running = await adopt();
     while (!signal.aborted) {
       const since = clock.monotonic();
       try {
-        running ??= await start();
+        const running = (await adopt()) ?? (await start());
         if (running) await untilEnd(running);
       } catch (error) {
         if (signal.aborted) break;
+        // One program that cannot be had must not end the watch over the others.
         logger.error("could not be started", { error });
       }
-      running = undefined;
       await clock.sleep(backoff.next(clock.monotonic() - since), signal);
     }
   } catch (error) {
