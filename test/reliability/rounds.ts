@@ -70,8 +70,7 @@ export const prepareBench = async (
     computer,
     command: "trap '' HUP; while :; do date +%s%N > /work/tick; sleep 0.2; done",
   });
-  const unit = instance.keepUp();
-  after(() => unit.stop());
+  instance.keepUp();
   const tookMs: number[] = [];
   return { instance, files, assistants, computer, ticker: ticker.id, agent: await agentOf(computer), tookMs };
 };

@@ -46,8 +46,8 @@ export interface Instance {
   programs(): Promise<Readonly<Record<string, ProgramView>>>;
   /** `holdfast up` again, with these additions to its environment. */
   up(environment?: Readonly<Record<string, string>>): Promise<void>;
-  /** Runs what the systemd unit runs, and starts it again a second after it failed, as the unit does, until `stop`. */
-  keepUp(): { stop(): Promise<void> };
+  /** Runs what the systemd unit runs, and starts it again a second after it failed, as the unit does, until `down`. */
+  keepUp(): void;
   down(options?: { readonly deleteData: boolean }): Promise<void>;
   /** Everything of computers on the host that belongs to none of these. */
   leftovers(computers: readonly string[]): Promise<readonly string[]>;
@@ -112,7 +112,10 @@ export const openInstance = async (
   const up = async (environment: Readonly<Record<string, string>> = {}): Promise<void> => {
     await holdfast(["up", "--bare", "--pool-size", "10G", ...flags], { ...always, ...environment });
   };
+  const units: { stop(): Promise<void> }[] = [];
   const down: Instance["down"] = async (options) => {
+    // Else they would bring up again what is to go.
+    for (const unit of units.splice(0)) await unit.stop();
     await holdfast(["down", ...flags, ...(options?.deleteData ? ["--delete-data", name] : [])]);
   };
   try {
@@ -166,7 +169,7 @@ export const openInstance = async (
       return Object.fromEntries(programs.map((program) => [program.name, program]));
     },
     up,
-    keepUp: () => keepUp(["run", "--pool-size", "10G", ...flags], always),
+    keepUp: () => void units.push(keepUp(["run", "--pool-size", "10G", ...flags], always)),
     down,
     leftovers: (computers) =>
       leftovers(
