@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { readFile, rm } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { idPattern } from "@holdfast/contract";
 import { createIds, systemClock } from "@holdfast/kit";
 import { openCellHost, type CellHost } from "../support/cell-host.ts";
+import { untilValue } from "../support/until.ts";
 
 let host: CellHost;
 before(async () => {
@@ -126,6 +127,39 @@ test("a supervisor that does not serve takes down the cells of the one before it
   await host.control.call("cell.start", { computer_id: awake, size, lease_ms: 60_000 });
   assert.equal((await host.exec(awake, ["/bin/true"])).code, 0, "the volume is whole");
 });
+
+test("a helper that is killed, idle or at work, is started again; what it was at may be asked for again", async () => {
+  const id = newId("computer");
+  await host.control.call("volume.create", { computer_id: id, size });
+  process.kill(await helperOf(), "SIGKILL");
+  const start = () => host.control.call("cell.start", { computer_id: id, size, lease_ms: 60_000 });
+  for (let round = 0; round < 4; round += 1) {
+    const starting = start().then(
+      () => "started",
+      (error: unknown) => (error as { readonly code?: string }).code,
+    );
+    process.kill(await helperOf(), "SIGKILL");
+    assert.match(String(await starting), /^(started|internal)$/, "not the computer's fault");
+    await start();
+    assert.equal((await host.exec(id, ["/bin/true"])).code, 0);
+    await host.control.call("cell.stop", { computer_id: id });
+  }
+});
+
+/** The process that makes system calls for this test's supervisor, once there is one. */
+const helperOf = (): Promise<number> =>
+  untilValue("the helper runs", async () => {
+    for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+      const [command = "", status = ""] = await Promise.all(
+        ["cmdline", "status"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "")),
+      );
+      if (!command.includes("\0host\0cell\0serve\0")) continue;
+      const parent = /^PPid:\s+(\d+)/m.exec(status)?.[1];
+      const above = await readFile(`/proc/${parent}/cmdline`, "utf8").catch(() => "");
+      if (above.includes(`\0--instance\0${host.instance}\0`)) return Number(pid);
+    }
+    return undefined;
+  });
 
 test("every call may be repeated and asked for at once", async () => {
   const id = newId("computer");

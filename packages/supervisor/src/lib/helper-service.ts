@@ -8,7 +8,7 @@ import { z } from "zod";
  * longer than the work. One process for as long as this one runs; one that ended is started again with the next request.
  */
 export interface HelperService {
-  /** Rejects with `computer_failed` whose `step` names what failed. */
+  /** Rejects with `computer_failed` whose `step` names what failed; with another error, worth a new try, when the helper itself ended. */
   ask(verb: string, spec: object, timeoutMs?: number): Promise<unknown>;
 }
 
@@ -62,7 +62,8 @@ export const createHelperService = (options: {
     const ended = (why: string): void => {
       if (process !== started) return;
       process = undefined;
-      for (const { reject } of waiting.values()) reject(failed("helper", why));
+      for (const { reject } of waiting.values())
+        reject(new Error(`the helper of the supervisor is gone: ${why}`));
       waiting.clear();
     };
     started.once("error", (error) => ended(`it could not be started: ${error.message}`));
