@@ -1,16 +1,12 @@
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { createCliUser } from "../support/cli.ts";
 import { call, passphrase, startControl } from "../support/control.ts";
-import { startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { usePostgres } from "../support/postgres.ts";
 
-let postgres: TestPostgres;
-before(async () => {
-  postgres = await startPostgres();
-});
-after(() => postgres.stop());
+const postgres = usePostgres();
 
 /**
  * An assistant that runs as the user of the command line reads everything this user can: nothing of it makes it an owner without the

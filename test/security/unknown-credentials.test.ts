@@ -1,16 +1,12 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { limits } from "@holdfast/contract";
 import { call, createKey, enrolOwner, startControl, type TestControl } from "../support/control.ts";
-import { startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { usePostgres } from "../support/postgres.ts";
 import { query } from "../support/query.ts";
 
-let postgres: TestPostgres;
-before(async () => {
-  postgres = await startPostgres();
-});
-after(() => postgres.stop());
+const postgres = usePostgres();
 
 const fresh = (): string => `hf_${randomBytes(32).toString("base64url")}`;
 const ask = (control: TestControl, token: string) => call(control.url, token, "GET", "/v1/principal");

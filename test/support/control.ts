@@ -11,7 +11,7 @@ import { type App, startApp } from "../../packages/control/src/app.ts";
 import type { Module } from "../../packages/control/src/domain/module.ts";
 import { createModules, type Shared } from "../../packages/control/src/modules.ts";
 import { createDoors } from "../../packages/control/src/serve.ts";
-import { startPostgres, type TestPostgres } from "./postgres.ts";
+import type { TestPostgres } from "./postgres.ts";
 
 export interface TestControl {
   readonly app: App;
@@ -32,22 +32,15 @@ export interface TestControlOptions {
   readonly databaseUrl?: string;
 }
 
-/** One Postgres for all tests of a file. */
-export const withPostgres = async (after: (work: () => Promise<void>) => void): Promise<TestPostgres> => {
-  const postgres = await startPostgres();
-  after(() => postgres.stop());
-  return postgres;
-};
-
 /** Control's whole app with its HTTP door on a port of its own, on a database of its own; everything is taken down after the test. */
 export const startControl = async (
   context: Pick<TestContext, "after">,
-  postgres: TestPostgres,
+  postgres: TestPostgres | Promise<TestPostgres>,
   options: TestControlOptions = {},
 ): Promise<TestControl> => {
   const database = options.databaseUrl
     ? { url: options.databaseUrl, drop: () => Promise.resolve() }
-    : await postgres.createDatabase();
+    : await (await postgres).createDatabase();
   const log: Readonly<Record<string, unknown>>[] = [];
   const clock = options.clock ?? systemClock;
   const ids = createIds(clock);
@@ -184,4 +177,15 @@ export const createKey = async (
   if (reply.status !== 201) throw new Error(`key.create: ${reply.status} ${JSON.stringify(reply.body)}`);
   const key = reply.body["key"] as { readonly id: string; readonly assistant: string };
   return { id: key.id, assistant: key.assistant, secret: String(reply.body["secret"]) };
+};
+
+/** A control with its first owner and an assistant's key, as most tests begin. */
+export const startWithKey = async (
+  context: Pick<TestContext, "after">,
+  postgres: TestPostgres | Promise<TestPostgres>,
+  options: TestControlOptions & { readonly key?: Readonly<Record<string, unknown>> } = {},
+) => {
+  const control = await startControl(context, postgres, options);
+  const owner = await enrolOwner(control);
+  return { control, owner, key: await createKey(control, owner, "claude", options.key) };
 };

@@ -1,3 +1,4 @@
+import { after, before } from "node:test";
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmod, chown, mkdtemp, readdir, rm } from "node:fs/promises";
@@ -23,6 +24,16 @@ export interface TestPostgres {
 }
 
 const template = "holdfast_template";
+
+/** The Postgres of a test file, there before its first test and stopped after its last. Call at the top of the file. */
+export const usePostgres = (): Promise<TestPostgres> => {
+  const started = startPostgres();
+  // Whoever waits for it is told; here it must not end the process.
+  started.catch(() => {});
+  before(() => started.then(() => undefined));
+  after(async () => (await started).stop());
+  return started;
+};
 
 /**
  * A private cluster with `fsync` on, under an unprivileged user, in a temporary directory. It dies with the process that started it. When

@@ -1,22 +1,16 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { call, createKey, enrolOwner, startControl } from "../../support/control.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { test } from "node:test";
+import { call, type startControl, startWithKey } from "../../support/control.ts";
+import { usePostgres } from "../../support/postgres.ts";
 import { query } from "../../support/query.ts";
 
-let postgres: TestPostgres;
-before(async () => {
-  postgres = await startPostgres();
-});
-after(() => postgres.stop());
+const postgres = usePostgres();
 
 const start = async (
   context: Parameters<typeof startControl>[0],
   ceilings: Readonly<Record<string, unknown>>,
 ) => {
-  const control = await startControl(context, postgres);
-  const owner = await enrolOwner(control);
-  const key = await createKey(control, owner, "claude", { ceilings });
+  const { control, owner, key } = await startWithKey(context, postgres, { key: { ceilings } });
   const create = (name: string, fields: Readonly<Record<string, unknown>> = {}) =>
     call(control.url, key.secret, "POST", "/v1/computers", { name, wait_ms: 0, ...fields });
   return { control, owner, key, create };

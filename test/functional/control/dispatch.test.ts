@@ -1,20 +1,16 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { HoldfastError, limits } from "@holdfast/contract";
 import { type Clock, systemClock } from "@holdfast/kit";
 import type { Handler, OperationContext } from "../../../packages/control/src/domain/handler.ts";
 import type { Module } from "../../../packages/control/src/domain/module.ts";
 import { coreModules, type Shared } from "../../../packages/control/src/modules.ts";
-import { call, createKey, enrolOwner, startControl } from "../../support/control.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { call, createKey, enrolOwner, startControl, startWithKey } from "../../support/control.ts";
+import { usePostgres } from "../../support/postgres.ts";
 import { query } from "../../support/query.ts";
 import { until } from "../../support/until.ts";
 
-let postgres: TestPostgres;
-before(async () => {
-  postgres = await startPostgres();
-});
-after(() => postgres.stop());
+const postgres = usePostgres();
 
 type Create = Handler<"computer.create">;
 
@@ -50,9 +46,7 @@ const start = async (
   context: Parameters<typeof startControl>[0],
   options: Parameters<typeof startControl>[2],
 ) => {
-  const control = await startControl(context, postgres, options);
-  const owner = await enrolOwner(control);
-  const key = await createKey(control, owner, "claude");
+  const { control, owner, key } = await startWithKey(context, postgres, options);
   const create = (idempotencyKey: string | undefined, body: unknown = { name: "one" }) =>
     call(
       control.url,

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { call, createKey, enrolOwner, passphrase, startControl } from "../../support/control.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { test } from "node:test";
+import {
+  call,
+  createKey,
+  enrolOwner,
+  passphrase,
+  startControl,
+  startWithKey,
+} from "../../support/control.ts";
+import { usePostgres } from "../../support/postgres.ts";
 
-let postgres: TestPostgres;
-before(async () => {
-  postgres = await startPostgres();
-});
-after(() => postgres.stop());
+const postgres = usePostgres();
 
 test("a one-time code enrols the first owner, once", async (context) => {
   const control = await startControl(context, postgres);
@@ -51,9 +54,7 @@ test("a new code voids the one before it, and an old one is refused", async (con
 });
 
 test("a key is shown once, works, and is refused within a second after it was revoked", async (context) => {
-  const control = await startControl(context, postgres);
-  const owner = await enrolOwner(control);
-  const key = await createKey(control, owner, "claude");
+  const { control, owner, key } = await startWithKey(context, postgres);
   assert.match(key.secret, /^hf_[A-Za-z0-9_-]{43}$/);
   const who = await call(control.url, key.secret, "GET", "/v1/principal");
   assert.equal(who.status, 200);
@@ -73,9 +74,7 @@ test("a key is shown once, works, and is refused within a second after it was re
 });
 
 test("an assistant reaches nothing of the owners', and cannot tell that it exists", async (context) => {
-  const control = await startControl(context, postgres);
-  const owner = await enrolOwner(control);
-  const key = await createKey(control, owner, "claude");
+  const { control, key } = await startWithKey(context, postgres);
   const tries = [
     ["GET", "/v1/keys"],
     ["POST", "/v1/keys"],

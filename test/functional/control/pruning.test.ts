@@ -1,17 +1,13 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { limits } from "@holdfast/contract";
 import { type Clock, systemClock } from "@holdfast/kit";
-import { call, createKey, enrolOwner, startControl } from "../../support/control.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { call, startWithKey } from "../../support/control.ts";
+import { usePostgres } from "../../support/postgres.ts";
 import { query } from "../../support/query.ts";
 import { until } from "../../support/until.ts";
 
-let postgres: TestPostgres;
-before(async () => {
-  postgres = await startPostgres();
-});
-after(() => postgres.stop());
+const postgres = usePostgres();
 
 /** Housekeeping comes round every 30 s; here a pause is a hundredth of what it is. */
 const hurried: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
@@ -20,9 +16,11 @@ const count = async (url: string, from: string): Promise<number> =>
   Number((await query(url, `select count(*)::int as n from ${from}`))[0]?.["n"]);
 
 test("old events, keys of repeats, records and sessions are forgotten; a reader who was away is told how much it missed", async (context) => {
-  const control = await startControl(context, postgres, { clock: hurried });
-  const owner = await enrolOwner(control);
-  const { secret } = await createKey(control, owner, "claude");
+  const {
+    control,
+    owner,
+    key: { secret },
+  } = await startWithKey(context, postgres, { clock: hurried });
   const { databaseUrl } = control;
   const old = Date.now() - limits.recordsKeptMs - 1000;
   const more = 5000;
@@ -73,9 +71,11 @@ test("old events, keys of repeats, records and sessions are forgotten; a reader 
 });
 
 test("of a computer's ended processes the newest thousand are remembered, and all that run", async (context) => {
-  const control = await startControl(context, postgres, { clock: hurried });
-  const owner = await enrolOwner(control);
-  const { secret } = await createKey(control, owner, "claude");
+  const {
+    control,
+
+    key: { secret },
+  } = await startWithKey(context, postgres, { clock: hurried });
   const made = await call(control.url, secret, "POST", "/v1/computers", { name: "box", wait_ms: 0 });
   const id = String(made.body["id"]);
   await query(

@@ -1,18 +1,14 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import type { Handler } from "../../../packages/control/src/domain/handler.ts";
 import type { Module } from "../../../packages/control/src/domain/module.ts";
 import { coreModules, type Shared } from "../../../packages/control/src/modules.ts";
 import { call, createKey, enrolOwner, type Reply, startControl } from "../../support/control.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { usePostgres } from "../../support/postgres.ts";
 import { query } from "../../support/query.ts";
 import { until } from "../../support/until.ts";
 
-let postgres: TestPostgres;
-before(async () => {
-  postgres = await startPostgres();
-});
-after(() => postgres.stop());
+const postgres = usePostgres();
 
 /** What waits of this test's control: `computer.get` as a good handler does, `computer.create` without a look at its signal. */
 interface Waits {

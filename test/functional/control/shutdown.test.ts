@@ -1,21 +1,17 @@
 import assert from "node:assert/strict";
 import { connect } from "node:net";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { WebSocket } from "ws";
 import type { OperationContext, ServerEvent } from "../../../packages/control/src/domain/handler.ts";
 import type { Module } from "../../../packages/control/src/domain/module.ts";
 import { coreModules, type Shared } from "../../../packages/control/src/modules.ts";
-import { call, createKey, enrolOwner, startControl } from "../../support/control.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { call, createKey, enrolOwner, startControl, startWithKey } from "../../support/control.ts";
+import { usePostgres } from "../../support/postgres.ts";
 import { controlProgram } from "../../support/program.ts";
 import { query } from "../../support/query.ts";
 import { until } from "../../support/until.ts";
 
-let postgres: TestPostgres;
-before(async () => {
-  postgres = await startPostgres();
-});
-after(() => postgres.stop());
+const postgres = usePostgres();
 
 /** Resolves never, rejects with the signal's reason: as a call to a computer that waits. */
 const forEver = (signal: AbortSignal): Promise<never> =>
@@ -69,9 +65,11 @@ const waiting = (shared: Shared): readonly Module[] => [
 const processPath = "/v1/computers/cmp/processes/prc_00000000000000000000";
 
 test("a control that ends tells everybody who waits, each in its own way, and within seconds", async (context) => {
-  const control = await startControl(context, postgres, { modules: waiting });
-  const owner = await enrolOwner(control);
-  const { secret } = await createKey(control, owner, "claude");
+  const {
+    control,
+
+    key: { secret },
+  } = await startWithKey(context, postgres, { modules: waiting });
   const headers = { authorization: `Bearer ${secret}` };
   const poll = call(control.url, secret, "GET", `${processPath}?wait_ms=50000`);
   const streams = await Promise.all(
@@ -136,7 +134,7 @@ test("a control that ends tells everybody who waits, each in its own way, and wi
 });
 
 test("SIGTERM ends the program with 0 while streams are open, SIGKILL needs no more than a new start", async (context) => {
-  const database = await postgres.createDatabase();
+  const database = await (await postgres).createDatabase();
   const first = await startControl(context, postgres, { databaseUrl: database.url });
   const owner = await enrolOwner(first);
   const { secret } = await createKey(first, owner, "claude");

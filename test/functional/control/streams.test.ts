@@ -1,21 +1,17 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { systemClock } from "@holdfast/kit";
 import { WebSocket } from "ws";
 import type { TerminalConnection } from "../../../packages/control/src/domain/handler.ts";
 import type { Module } from "../../../packages/control/src/domain/module.ts";
 import { coreModules, type Shared } from "../../../packages/control/src/modules.ts";
-import { call, createKey, enrolOwner, startControl, type TestControl } from "../../support/control.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { call, createKey, type startControl, type TestControl, startWithKey } from "../../support/control.ts";
+import { usePostgres } from "../../support/postgres.ts";
 import { query } from "../../support/query.ts";
 
-let postgres: TestPostgres;
-before(async () => {
-  postgres = await startPostgres();
-});
-after(() => postgres.stop());
+const postgres = usePostgres();
 
 const piece = Buffer.alloc(64 * 1024, 0xab);
 
@@ -92,9 +88,7 @@ async function* produce(seen: Seen, pieces: number): AsyncGenerator<Uint8Array> 
 
 const start = async (context: Parameters<typeof startControl>[0], pieces = 16) => {
   const seen: Seen = { produced: 0, closed: 0, uploaded: Buffer.alloc(0), terminal: undefined, abandoned: 0 };
-  const control = await startControl(context, postgres, { modules: streaming(seen, pieces) });
-  const owner = await enrolOwner(control);
-  const key = await createKey(control, owner, "claude");
+  const { control, owner, key } = await startWithKey(context, postgres, { modules: streaming(seen, pieces) });
   return { seen, control, owner, key };
 };
 

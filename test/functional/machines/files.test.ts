@@ -1,20 +1,13 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { call } from "../../support/control.ts";
-import { type Assistant, useInstance } from "../../support/instance.ts";
+import { useRest } from "../../support/rest.ts";
 import { createHash, randomBytes } from "node:crypto";
 
 describe("files", () => {
   const root = "/work/files";
-  const opened = useInstance();
-  let assistant: Assistant;
-  let url: string;
-  const ask = (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) =>
-    call(url, assistant.secret, method, path, body, headers);
+  const rest = useRest();
+  const { ask } = rest;
   before(async () => {
-    const instance = await opened;
-    url = instance.url;
-    assistant = await instance.assistant();
     const created = await ask("POST", "/v1/computers", { name: "box" });
     assert.equal(created.status, 201, JSON.stringify(created.body));
     await send("POST", "/mkdir", { path: "." });
@@ -29,10 +22,10 @@ describe("files", () => {
       path: `${root}/${String(body["path"])}`,
     });
   const raw = (method: string, path: string, body?: Uint8Array | ReadableStream) =>
-    fetch(`${url}/v1/computers/box${path}`, {
+    fetch(`${rest.url}/v1/computers/box${path}`, {
       method,
       headers: {
-        authorization: `Bearer ${assistant.secret}`,
+        authorization: `Bearer ${rest.secret}`,
         ...(body ? { "content-type": "application/octet-stream" } : {}),
       },
       ...(body ? { body, duplex: "half" } : {}),

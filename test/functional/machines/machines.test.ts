@@ -1,19 +1,9 @@
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
-import { call } from "../../support/control.ts";
-import { type Assistant, useInstance } from "../../support/instance.ts";
+import { test } from "node:test";
+import { useRest } from "../../support/rest.ts";
 
-const opened = useInstance();
-let assistant: Assistant;
-let url: string;
-before(async () => {
-  const instance = await opened;
-  url = instance.url;
-  assistant = await instance.assistant();
-});
-
-const ask = (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) =>
-  call(url, assistant.secret, method, path, body, headers);
+const rest = useRest();
+const { ask } = rest;
 const exec = (computer: string, body: Readonly<Record<string, unknown>>) =>
   ask("POST", `/v1/computers/${computer}/exec`, body);
 const exitCode = (body: Readonly<Record<string, unknown>>) =>

@@ -1,20 +1,13 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { call } from "../../support/control.ts";
-import { type Assistant, useInstance } from "../../support/instance.ts";
+import { useRest } from "../../support/rest.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { until } from "../../support/until.ts";
 
 describe("processes", () => {
-  const opened = useInstance();
-  let assistant: Assistant;
-  let url: string;
-  const ask = (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) =>
-    call(url, assistant.secret, method, path, body, headers);
+  const rest = useRest();
+  const { ask } = rest;
   before(async () => {
-    const instance = await opened;
-    url = instance.url;
-    assistant = await instance.assistant();
     const created = await ask("POST", "/v1/computers", { name: "box" });
     assert.equal(created.status, 201, JSON.stringify(created.body));
   });
@@ -176,9 +169,9 @@ describe("processes", () => {
 
   test("a caller that gives up leaves a process that is listed and can be ended", async () => {
     const abort = new AbortController();
-    const gone = fetch(`${url}/v1/computers/box/exec`, {
+    const gone = fetch(`${rest.url}/v1/computers/box/exec`, {
       method: "POST",
-      headers: { authorization: `Bearer ${assistant.secret}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${rest.secret}`, "content-type": "application/json" },
       body: JSON.stringify({ argv: ["sleep", "41"], cwd: "/tmp" }),
       signal: abort.signal,
     }).catch(() => {});
@@ -204,7 +197,7 @@ describe("processes", () => {
       cwd: "/tmp",
     });
     const id = String(started.body["id"]);
-    const instance = await opened;
+    const instance = await rest.instance;
     const control = (await instance.programs())["control"];
     assert.ok(control?.pid);
     process.kill(control.pid, "SIGKILL");
@@ -218,8 +211,8 @@ describe("processes", () => {
   });
 
   const follow = async (path: string) => {
-    const response = await fetch(`${url}${path}`, {
-      headers: { authorization: `Bearer ${assistant.secret}`, accept: "text/event-stream" },
+    const response = await fetch(`${rest.url}${path}`, {
+      headers: { authorization: `Bearer ${rest.secret}`, accept: "text/event-stream" },
     });
     assert.equal(response.status, 200);
     const blocks = (await response.text()).split("\n\n");

@@ -1,19 +1,12 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { call } from "../../support/control.ts";
-import { type Assistant, useInstance } from "../../support/instance.ts";
+import { useRest } from "../../support/rest.ts";
 import { until } from "../../support/until.ts";
 
 describe("services", () => {
-  const opened = useInstance();
-  let assistant: Assistant;
-  let url: string;
-  const ask = (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) =>
-    call(url, assistant.secret, method, path, body, headers);
+  const rest = useRest();
+  const { ask } = rest;
   before(async () => {
-    const instance = await opened;
-    url = instance.url;
-    assistant = await instance.assistant();
     const created = await ask("POST", "/v1/computers", { name: "box", environment: { SHARED: "one" } });
     assert.equal(created.status, 201, JSON.stringify(created.body));
   });
