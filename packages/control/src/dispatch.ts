@@ -4,7 +4,7 @@ import { authorize, offers } from "./authority/authorize.ts";
 import type { Authority } from "./authority/identify.ts";
 import { createHeldBytes } from "./authority/held.ts";
 import { createConcurrency, type RateLimiter } from "./authority/rate.ts";
-import { createAdmission } from "./dispatch/admission.ts";
+import { createAdmission, type Replayed } from "./dispatch/admission.ts";
 import { asHoldfastError } from "./dispatch/failure.ts";
 import { createFollowing } from "./dispatch/follow.ts";
 import { letGo, untilEnd } from "./dispatch/streams.ts";
@@ -184,12 +184,17 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     });
     const admit = admission.begin({ request, operation, handler, context, params, digest: progress.digest });
 
-    const pass = async (): Promise<Reservation> => {
+    const pass = async (): Promise<Reservation | Replayed> => {
       // kill switch
       await parts.killSwitch.check(context, params);
 
       // authorize
       authorize(principal, operation, progress.startedAtMs);
+
+      // Asking a human and reserving money are effects: a repeat must be known as one before them.
+      const effects = parts.approvals.report.enforced || parts.budget.report.enforced;
+      const replayed = effects ? await admit.replay() : undefined;
+      if (replayed) return replayed;
 
       // approve
       await parts.approvals.require(context, params);
@@ -200,15 +205,16 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
 
     // replay? A kept answer stands, whatever the stages say by now. A fresh key is not looked for first, that would be one flight more on the
     // path of every change: who has it already is found when a stage refuses, or when the key is claimed below.
-    let reservation: Reservation;
-    try {
-      reservation = await pass();
-    } catch (refusal) {
+    const passed = await pass().catch(async (refusal: unknown) => {
       const replayed = await admit.replay();
       if (!replayed) throw refusal;
+      return replayed;
+    });
+    if ("result" in passed) {
       progress.leave();
-      return answered(replayed.result, true, replayed.expiresAtMs);
+      return answered(passed.result, true, passed.expiresAtMs);
     }
+    const reservation = passed;
 
     if (operation.consequence === "observe") {
       // Looking is recorded in batches: no durable statement on its path.

@@ -20,10 +20,11 @@ export const startPeers = async (options: PeerOptions): Promise<PeersClient> => 
   const program = join(import.meta.dirname, "peers-process.ts");
   const child = spawn(
     "unshare",
-    [
-      ...["--mount", "--propagation", "private", "sh", "-c", script, "sh", process.execPath, program],
-      ...[options.directory, options.imageArchive, options.cell],
-    ],
+    ["--mount", "--propagation", "private", "sh", "-c", script, "sh", process.execPath, program].concat(
+      options.directory,
+      options.imageArchive,
+      options.cell,
+    ),
     { stdio: ["ignore", "inherit", "inherit", "ipc"] },
   );
   const ended = once(child, "exit").then(() => {

@@ -44,7 +44,7 @@ interface Begun {
   readonly digest: Buffer;
 }
 
-interface Replayed {
+export interface Replayed {
   readonly result: Result;
   readonly expiresAtMs: number;
 }

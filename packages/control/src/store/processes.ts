@@ -115,6 +115,9 @@ export const listUnended = (db: Database | Transaction, computerId: string): Pro
     .orderBy("id")
     .execute();
 
+/** The kind of the event that tells of a start. */
+export const processStarted = "process.started";
+
 export interface ProcessSeen {
   readonly cellId: string | null;
   readonly state: "running" | "ended";
@@ -129,8 +132,8 @@ export interface ProcessSeen {
 }
 
 /**
- * Writes what was seen of a process, with the events that tell of it, unless its end is written already: an end is written and told once,
- * whoever saw it first. One statement: this is the path of exec.
+ * Writes what was seen of a process, with the events that tell of it, unless its end is written already: a start and an end are told once,
+ * whoever saw them first. One statement: this is the path of exec.
  */
 export const observeProcess = (
   db: Database | Transaction,
@@ -139,9 +142,13 @@ export const observeProcess = (
   told: readonly EventValues[],
 ) =>
   db
+    .with("before", (query) =>
+      query.selectFrom("processes").select(["id", "state"]).where("id", "=", id).forUpdate(),
+    )
     .with("observed", (query) =>
       query
         .updateTable("processes")
+        .from("before")
         .set({
           state: seen.state,
           exit: seen.exit,
@@ -154,9 +161,9 @@ export const observeProcess = (
           dropped_bytes: seen.droppedBytes,
           ...(seen.cellId === null ? {} : { cell_id: seen.cellId }),
         })
-        .where("id", "=", id)
-        .where("state", "<>", "ended")
-        .returning("id"),
+        .whereRef("processes.id", "=", "before.id")
+        .where("before.state", "<>", "ended")
+        .returning("before.state as was"),
     )
     .with("told", (query) =>
       query
@@ -178,7 +185,10 @@ export const observeProcess = (
               "event.visible_to",
               "event.at_ms",
               "event.data",
-            ]),
+            ])
+            .where((where) =>
+              where.or([where("event.kind", "<>", processStarted), where("observed.was", "=", "starting")]),
+            ),
         ),
     )
     .selectFrom("observed")

@@ -37,7 +37,7 @@ create index computers_living on computers (node_id, id) where state <> 'destroy
 create table processes (
   id text primary key,
   computer_id text not null references computers,
-  -- The cell it runs in; until it is known to run, the one that was there (awake or asleep) when it was admitted.
+  -- The cell it runs in; null until it is known to run.
   cell_id text,
   operation_id text not null,
   principal_id text not null,

@@ -31,6 +31,7 @@ export interface ComputerTables {
   processes: {
     id: string;
     computer_id: string;
+    /** The cell it runs in; until it is known to run, the one that was there (awake or asleep) when it was admitted. */
     cell_id: string | null;
     operation_id: string;
     principal_id: string;
