@@ -63,11 +63,12 @@ const processes = async (): Promise<readonly string[]> => {
 
 const computers = async (): Promise<readonly string[]> => {
   const list = (await client.computers.list({ limit: 200 })).computers;
+  const leaving = new Set(of("leaving").map(({ id }) => id));
   const destroyed = new Set(of("destroyed").map(({ id }) => id));
   const names = list.map(({ name }) => name);
   return [
     ...of("created")
-      .filter(({ id }) => !destroyed.has(id) && !list.some((one) => one.id === id && one.state === "awake"))
+      .filter(({ id }) => !leaving.has(id) && !list.some((one) => one.id === id && one.state === "awake"))
       .map(({ n, id }) => `computer ${n} (${id}) is not awake`),
     ...list.filter(({ id }) => destroyed.has(id)).map(({ id }) => `${id} was destroyed and is there`),
     ...names.filter((name, index) => names.indexOf(name) !== index).map((name) => `two are called ${name}`),
@@ -85,12 +86,12 @@ const repeats = async (): Promise<readonly string[]> => {
     );
     if (again.process.id !== id) faults.push(`the command ${n} repeated is ${again.process.id}, not ${id}`);
   }
-  const gone = new Set(of("destroyed").map(({ id }) => id));
+  const gone = new Set(of("leaving").map(({ id }) => id));
   for (const { n, id } of of("created")
     .filter((made) => !gone.has(made.id))
     .slice(-2)) {
     const again = await client.computers
-      .create({ name: `power-${n}`, wait_ms: 50_000 }, { idempotencyKey: `power-${n}` })
+      .create({ name: `power-${n}`, wait_ms: 50_000 }, { idempotencyKey: `made-${n}` })
       .catch((error: unknown) => error);
     if (again instanceof HoldfastApiError) faults.push(`computer ${n} repeated: ${again.code}`);
     else if ((again as { readonly id: string }).id !== id)

@@ -18,13 +18,7 @@ const say = (done: Acknowledged): void => {
 
 const operate = async (n: number): Promise<void> => {
   const options = { idempotencyKey: `power-${n}` };
-  if (n % 6 === 3) {
-    const made = await client.computers.create({ name: `power-${n}`, wait_ms: 50_000 }, options);
-    say({ kind: "created", n, id: made.id });
-    if (n % 12 !== 3) return;
-    await client.computers.destroy({ computer: made.id });
-    say({ kind: "destroyed", n, id: made.id });
-  } else if (n % 2 === 0) {
+  if (n % 2 === 0) {
     await client.files.write({ computer, path: `/work/files/${n}`, content: `${n}\n`.repeat(500) });
     say({ kind: "file", n });
   } else {
@@ -43,4 +37,25 @@ const work = async (): Promise<void> => {
     await operate(next);
   }
 };
-await Promise.all([work(), work(), work()]);
+
+/** One at a time, each destroyed once the next is there: the assistant's ceiling leaves room for two. */
+const makeComputers = async (): Promise<void> => {
+  let before: { readonly n: number; readonly id: string } | undefined;
+  for (let n = 1; ; n += 1) {
+    const name = `power-${n}`;
+    const { id } = await client.computers.create({ name, wait_ms: 50_000 }, { idempotencyKey: `made-${n}` });
+    say({ kind: "created", n, id });
+    if (before) {
+      say({ kind: "leaving", ...before });
+      await client.computers.destroy({ computer: before.id });
+      say({ kind: "destroyed", ...before });
+    }
+    before = { n, id };
+  }
+};
+
+// Room below the ceiling: of the computers that are there only the one that is written to is needed from here on.
+for (const { id, name } of (await client.computers.list({ limit: 200 })).computers)
+  if (name !== computer) await client.computers.destroy({ computer: id });
+await client.processes.exec({ computer, command: "mkdir -p /work/files", wait_ms: 50_000 });
+await Promise.all([work(), work(), makeComputers()]);

@@ -19,7 +19,6 @@ const soMore = 12;
 export const cutPower = async (context: Context): Promise<void> => {
   const { report } = context;
   report.section("a power cut");
-  await asked(context.machine.hand, `${holdfast} exec box -- mkdir -p /work/files`);
   const boot = await asked(context.machine.hand, "cat /proc/sys/kernel/random/boot_id");
   const done = await writeUntilCut(context, fewest + context.random(soMore));
   context.machine = await context.startAgain();
