@@ -1,5 +1,6 @@
 /**
- * The systemd unit of one instance. Its main process watches the launcher; the unit watches that one. `Delegate=yes`: cells have cgroups below it that systemd leaves alone. `KillMode=process`: stopping
+ * The systemd unit of one instance. Its main process watches the launcher; the unit watches that one. `Delegate=yes`: systemd gives it every controller and so keeps them
+ * enabled at the root, where the cells' cgroups stand beside it (`holdfast-…`). `KillMode=process`: stopping
  * or losing the launcher ends no program and no cell; `ExecStop` asks for that. `Type=notify`: up means that every program serves.
  */
 export const unitText = (options: {
