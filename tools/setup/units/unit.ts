@@ -1,7 +1,8 @@
 /**
- * The systemd unit of one instance. Its main process watches the launcher; the unit watches that one. `Delegate=yes`: systemd gives it every controller and so keeps them
- * enabled at the root, where the cells' cgroups stand beside it (`holdfast-…`). `KillMode=process`: stopping
- * or losing the launcher ends no program and no cell; `ExecStop` asks for that. `Type=notify`: up means that every program serves.
+ * The systemd unit of one instance. Its main process watches the launcher; the unit watches that one. `Delegate=yes`: systemd gives it
+ * every controller and so keeps them enabled at the root, where the cells' cgroups stand beside it (`holdfast-…`). `KillMode=process`:
+ * stopping or losing the launcher ends no program and no cell; `ExecStop` asks for that. `Type=notify`: up means that every program
+ * serves.
  */
 export const unitText = (options: {
   readonly instance: string;
