@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import type { UserIds } from "./users.ts";
 
 export interface CommandResult {
   readonly status: number;
@@ -10,6 +11,8 @@ export interface CommandOptions {
   readonly input?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly directory?: string;
+  /** Whose rights it has, with no further groups; by default ours. */
+  readonly user?: UserIds;
   /** Called with each line of standard output and error, for progress. */
   readonly onLine?: (line: string) => void;
 }
@@ -38,6 +41,7 @@ export const tryCommand = (argv: readonly string[], options: CommandOptions = {}
     const [file = "", ...rest] = argv;
     const child = spawn(file, rest, {
       cwd: options.directory ?? "/",
+      ...options.user,
       env: { ...(options.environment ?? plainEnvironment) },
       stdio: [options.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     });

@@ -1,6 +1,8 @@
-import { chmod, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { chmod, chown, lstat, mkdir, open, readdir, rename, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { command, plainEnvironment } from "../host/command.ts";
+import type { UserIds } from "../host/users.ts";
 import type { ProgramPlan } from "./plan.ts";
 
 /** Node's own cache of compiled modules, without which reading and compiling them is most of a start. */
@@ -12,44 +14,91 @@ export interface Compiled {
 }
 
 /**
- * Makes the compiled modules of a program if they are not there; whether they had to be made. Root makes them, and they are root's:
- * a program that could write what it is started from would outlive its own restart.
+ * Makes the compiled modules of a program if they are not there; whether they had to be made. They are imported as the program's own
+ * user, for what control depends on is not to run as root. What is kept is a copy of root's: a program that could write what it is
+ * started from would outlive its own restart.
  */
 export const ensureCompiled = async (
   plan: Pick<ProgramPlan, "name" | "argv" | "user" | "compiled">,
 ): Promise<boolean> => {
   if (!plan.compiled || (await isThere(plan.compiled.directory))) return false;
   const { directory, modules } = plan.compiled;
+  const user = plan.user ?? { uid: 0, gid: 0 };
   const parent = dirname(directory);
   await mkdir(parent, { recursive: true, mode: 0o755 });
   await chmod(parent, 0o755);
   // Those of older sources, and what a try left that was cut short.
   for (const name of await readdir(parent))
     if (name.startsWith(`${plan.name}-`) || name.startsWith(`.${plan.name}-`))
-      await rm(join(parent, name), { recursive: true, force: true });
-  const fresh = join(parent, `.${basename(directory)}.${process.pid}`);
-  await mkdir(fresh, { mode: 0o755 });
+      await remove(join(parent, name));
+  const theirs = join(parent, `.${basename(directory)}.${process.pid}`);
+  const ours = `${theirs}.copy`;
+  await mkdir(theirs, { mode: 0o700 });
+  await chown(theirs, user.uid, user.gid);
   const [node = ""] = plan.argv;
   await command([node, "--input-type=module", "--eval", importAll, ...modules], {
-    environment: { ...plainEnvironment, NODE_NO_WARNINGS: "1", NODE_COMPILE_CACHE: fresh },
+    environment: { ...plainEnvironment, NODE_NO_WARNINGS: "1", NODE_COMPILE_CACHE: theirs },
+    ...(plan.user && { user: plan.user }),
   });
-  await open(fresh, plan.user?.uid ?? 0);
-  await rename(fresh, directory);
+  // From here on no name in it changes.
+  await chown(theirs, 0, 0);
+  await copy(theirs, ours, user);
+  await remove(theirs);
+  await rename(ours, directory);
   return true;
 };
 
 /** Programs' imports may hold the process, and what they hold must not run on. */
 const importAll = "for (const path of process.argv.slice(1)) await import(path); process.exit(0);";
 
-/** Node keeps each user's modules apart, in a directory that ends in the number. */
-const open = async (fresh: string, uid: number): Promise<void> => {
-  for (const name of await readdir(fresh)) {
-    const own = join(fresh, name.replace(/-0$/, `-${uid}`));
-    await rename(join(fresh, name), own);
-    await chmod(own, 0o755);
-    for (const file of await readdir(own)) await chmod(join(own, file), 0o644);
+/** More than this is no cache of ours; control's is some 10 MB. */
+const mostFiles = 10_000;
+const mostBytes = 128 * 1024 * 1024;
+
+/** Copies the directory that Node made in `from`, named after itself and the user, and in it the plain files that are the user's own. */
+const copy = async (from: string, to: string, user: UserIds): Promise<void> => {
+  await mkdir(to, { mode: 0o755 });
+  await chmod(to, 0o755);
+  let files = 0;
+  let bytes = 0;
+  for (const own of await readdir(from)) {
+    if (!(await lstat(join(from, own))).isDirectory()) continue;
+    await mkdir(join(to, own), { mode: 0o755 });
+    await chmod(join(to, own), 0o755);
+    for (const name of await readdir(join(from, own))) {
+      const content = await readOwn(join(from, own, name), user, mostBytes - bytes);
+      if (!content) continue;
+      files += 1;
+      bytes += content.byteLength;
+      if (files > mostFiles) throw new Error(`${from} holds more files than compiled modules are`);
+      await writeFile(join(to, own, name), content, { mode: 0o644, flag: "wx" });
+      await chmod(join(to, own, name), 0o644);
+    }
   }
 };
+
+/** Undefined for anything but a plain file of that user: a link may lead to what only root may read. */
+const readOwn = async (path: string, user: UserIds, most: number): Promise<Buffer | undefined> => {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = await open(path, flags).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ELOOP" || error.code === "ENXIO") return undefined;
+    throw error;
+  });
+  if (!file) return undefined;
+  try {
+    const seen = await file.stat();
+    if (!seen.isFile() || seen.uid !== user.uid) return undefined;
+    if (seen.size > most) throw new Error(`${path} is larger than compiled modules are`);
+    const content = Buffer.alloc(seen.size);
+    const { bytesRead } = await file.read(content, 0, seen.size, 0);
+    return content.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+};
+
+/** Not Node's own way, which can be led elsewhere while the user changes names below. */
+const remove = (path: string): Promise<string> => command(["rm", "-rf", "--one-file-system", "--", path]);
 
 const isThere = (path: string): Promise<boolean> =>
   stat(path).then(
