@@ -138,14 +138,30 @@ test("a terminal takes what it understands, ends a client that it does not, and 
   await assistant.client.computers.destroy({ computer });
 });
 
+/** Until not even 4 KiB are left. */
+const fill =
+  "n=0; for size in 256M 16M 1M 64K 4K; do while fallocate -l $size /work/fill-$n 2>/dev/null; do n=$((n+1)); done; done; sync";
+
+test("a computer whose disk is full starts again after a stop, and frees it", async () => {
+  const computer = await createComputer(assistant, { size: "small" });
+  for (const round of [1, 2]) {
+    await run(assistant, computer, fill);
+    await assistant.client.computers.stop({ computer });
+    const freed = await run(
+      assistant,
+      computer,
+      `ls /work/fill-* | wc -l; rm /work/fill-* && sync; echo ${round}`,
+    );
+    assert.equal(freed.process.exit_code, 0);
+    assert.match(freed.stdout, new RegExp(`^[1-9]\\d*\n${round}\n$`));
+  }
+  await assistant.client.computers.destroy({ computer });
+});
+
 test("a pool that is nearly full refuses a new computer, leaves nothing of it, and makes it when there is room", async () => {
   const holder = await createComputer(assistant, { size: "medium" });
   // Cells may fill what is theirs together; the last tenth is kept for deleting.
-  await run(
-    assistant,
-    holder,
-    "n=0; for size in 256M 16M 1M 64K 4K; do while fallocate -l $size /work/fill-$n 2>/dev/null; do n=$((n+1)); done; done; sync",
-  );
+  await run(assistant, holder, fill);
   const create = () => assistant.once.computers.create({ name: "late" }, { idempotencyKey: "late" });
   await assert.rejects(create(), { code: "host_full" });
   // Refused again under the same key, and not as a name that is taken.
@@ -155,8 +171,8 @@ test("a pool that is nearly full refuses a new computer, leaves nothing of it, a
     list.computers.filter(({ name }) => name === "late"),
     [],
   );
-  // What is there goes on: it sleeps, wakes, and frees what it holds.
-  await assistant.client.computers.sleep({ computer: holder });
+  // What is there goes on: it stops, wakes, and frees what it holds.
+  await assistant.client.computers.stop({ computer: holder });
   assert.equal((await run(assistant, holder, "rm /work/fill-* && sync")).process.exit_code, 0);
   const made = await untilValue("there is room again", () => create().catch(() => undefined), 30_000);
   assert.equal(made.state, "awake", made.reason ?? "");

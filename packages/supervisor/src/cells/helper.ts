@@ -39,6 +39,9 @@ export interface CellHelper {
 
 export const changedRules = "rules";
 
+/** The step at which a root that cannot be written is refused. What was mounted by then is gone with the helper's own namespace. */
+export const refusedRoot = "overlay";
+
 export const createHelper = (options: {
   readonly service: HelperService;
   readonly runtime: string;

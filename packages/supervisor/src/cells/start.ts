@@ -4,7 +4,7 @@ import type { CellLimits } from "../cgroups/index.ts";
 import { makeDirectory } from "../lib/files.ts";
 import type { Cell } from "./cell.ts";
 import { waitForFirstByte } from "./first-byte.ts";
-import { changedRules, type StartPlan } from "./helper.ts";
+import { changedRules, refusedRoot, type StartPlan } from "./helper.ts";
 import type { CellParts } from "./index.ts";
 import type { CellRecord } from "./records.ts";
 
@@ -65,8 +65,11 @@ export const createStarter =
         rules,
       };
       const { timings_us: timings } = await parts.helper.start(plan).catch(async (error: unknown) => {
-        if (!(error instanceof HoldfastError && error.details["step"] === changedRules)) throw error;
-        return parts.helper.start({ ...plan, rules: await parts.network.mend() });
+        const step = error instanceof HoldfastError ? error.details["step"] : undefined;
+        if (step === changedRules) return parts.helper.start({ ...plan, rules: await parts.network.mend() });
+        // On a full volume there is no room for the overlay's own directory. Whoever is to free its disk needs the computer running.
+        if (step === refusedRoot) return parts.volumes.withRoom(computerId, () => parts.helper.start(plan));
+        throw error;
       });
       crashPoint("cell.start:made");
       await answer(join(sockets, "control.sock"), parts);

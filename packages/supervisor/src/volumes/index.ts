@@ -16,6 +16,9 @@ const volumeDirectories: readonly string[] = ["root", "work", ".overlay-work"];
 /** The quota group above those of all volumes; see `growthLimitBytes`. */
 const poolGroup = "2/1";
 
+/** btrfs reserves far more for a change than it then takes. */
+const roomToStartBytes = 16 * 1024 * 1024;
+
 /**
  * The disks of computers: one subvolume and one quota group each. Everything may be repeated; a step that fails leaves nothing that
  * the next try or the next start does not take away.
@@ -28,6 +31,11 @@ export interface Volumes {
   ): Promise<{ readonly created: boolean; readonly image: string }>;
   /** Throws `not_found`; `host_full` when it would grow on a pool at 90 %. */
   resize(computerId: string, size: ComputerSize): Promise<void>;
+  /**
+   * Lets a full volume grow by `roomToStartBytes` while `work` runs: mounting takes some, and freeing a disk takes a computer that starts.
+   * A supervisor that is killed meanwhile leaves that much to it until its next start.
+   */
+  withRoom<T>(computerId: string, work: () => Promise<T>): Promise<T>;
   /** Throws `computer_failed` when subvolumes are nested in it: they cannot be deleted with it. */
   destroy(computerId: string): Promise<boolean>;
   /** Throws `not_found`. */
@@ -128,6 +136,11 @@ export const openVolumes = async (options: {
     }
   };
 
+  const limitGrowth = async (extraBytes: number): Promise<void> => {
+    const held = (await btrfs.groups(pool)).find((group) => group.id === poolGroup)?.bytes ?? 0;
+    await btrfs.limitGroup(pool, poolGroup, growthLimitBytes(await readSpace(pool), held) + extraBytes);
+  };
+
   const volumes: Volumes = {
     create: (computerId, size) =>
       turns(computerId, async () => {
@@ -148,6 +161,24 @@ export const openVolumes = async (options: {
         crashPoint("volume.resize:limited");
         await facts.write({ ...volume, size });
         crashPoint("volume.resize:recorded");
+      }),
+    withRoom: (computerId, work) =>
+      turns(computerId, async () => {
+        const volume = volumes.get(computerId);
+        const limits = async (extraBytes: number): Promise<void> => {
+          await btrfs.limitGroup(
+            pool,
+            `1/${volume.group}`,
+            computerSizes[volume.size].disk_bytes + extraBytes,
+          );
+          await limitGrowth(extraBytes);
+        };
+        await limits(roomToStartBytes);
+        try {
+          return await work();
+        } finally {
+          await limits(0);
+        }
       }),
     destroy: (computerId) =>
       turns(computerId, async () => {
@@ -184,10 +215,8 @@ export const openVolumes = async (options: {
     sweep: async () => {
       const used = new Set([...facts.all()].map((volume) => `1/${volume.group}`));
       await btrfs.ensureConsistent(pool);
-      const groups = await btrfs.groups(pool);
-      const held = groups.find((group) => group.id === poolGroup)?.bytes ?? 0;
-      await btrfs.limitGroup(pool, poolGroup, growthLimitBytes(await readSpace(pool), held));
-      for (const group of groups) {
+      await limitGrowth(0);
+      for (const group of await btrfs.groups(pool)) {
         const ownerless = group.level === 1 && !used.has(group.id) && Number(group.id.slice(2)) <= lastGroup;
         if (ownerless || group.stale) await btrfs.tryDestroyGroup(pool, group.id);
       }
