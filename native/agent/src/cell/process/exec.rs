@@ -146,6 +146,8 @@ unsafe fn raise_oom_score(score: &[u8; 8]) {
             libc::write(file, score.as_ptr().cast(), length);
             libc::close(file);
         }
+        // Until exec its memory is a copy of the agent's.
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
     }
 }
 

@@ -23,6 +23,8 @@ use tokio::sync::{oneshot, Notify};
 
 /// One that does not take its plan within this time (stopped or starved by the cell's own processes) is given up.
 const TAKE_WITHIN: Duration = Duration::from_secs(1);
+/// One that has taken its plan and does not say within this time what came of it was stopped by the cell's own processes, and is ended.
+const SAY_WITHIN: Duration = Duration::from_secs(10);
 /// After a use by something that is no call, such as a service's restart.
 const REFILL_AFTER: Duration = Duration::from_millis(100);
 
@@ -143,8 +145,11 @@ impl Spare {
         let heard = match tokio::time::timeout(TAKE_WITHIN, &mut report).await {
             Ok(heard) => heard,
             Err(_elapsed) if self.shared.claim(CALLED_OFF) => return Handed::NotTaken,
-            // It has taken it, so it will say.
-            Err(_elapsed) => report.await,
+            Err(_elapsed) => match tokio::time::timeout(SAY_WITHIN, &mut report).await {
+                Ok(heard) => heard,
+                // Whoever asked discards it.
+                Err(_elapsed) => return Handed::Failed(exec::Step::Setup as i32, libc::ETIMEDOUT),
+            },
         };
         match heard {
             Ok(Some((step, errno))) => Handed::Failed(step, errno),
@@ -170,7 +175,8 @@ impl Spare {
     }
 }
 
-/// The child's side. Nobody looks into it meanwhile: it is as little dumpable as the agent.
+/// The child's side. Nobody looks into it meanwhile: but for the moment in which it writes its own score for want of memory it is as
+/// little dumpable as the agent.
 ///
 /// # Safety
 /// Only in a fresh child of `fork`.

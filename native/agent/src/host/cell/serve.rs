@@ -21,6 +21,12 @@ struct Request {
     work: Work,
 }
 
+/// What is left of a request that is otherwise not understood.
+#[derive(Deserialize)]
+struct Numbered {
+    request: u64,
+}
+
 #[derive(Deserialize)]
 #[serde(tag = "verb", content = "spec", rename_all = "snake_case")]
 enum Work {
@@ -50,8 +56,8 @@ struct Child {
 const LONGEST: usize = 256 * 1024;
 /// More at once is a fault of the caller.
 const MOST_CHILDREN: usize = 64;
-/// One write of at most this many bytes is not torn apart by those of other children.
-const LONGEST_MESSAGE: usize = 2000;
+/// One write of at most PIPE_BUF (4,096) bytes is not torn apart by those of other children. JSON makes at most six bytes of one.
+const LONGEST_MESSAGE: usize = 600;
 
 /// Serves until standard input ends.
 pub fn serve() -> Result<(), Failure> {
@@ -75,18 +81,27 @@ pub fn serve() -> Result<(), Failure> {
         unread.extend_from_slice(&piece[..length]);
         while let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = unread.drain(..=end).collect();
-            let request: Request = serde_json::from_slice(&line).step("read_request")?;
-            if children.len() >= MOST_CHILDREN {
-                let message = "too many requests at once";
-                answer(request.request, &Err(Failure { step: "limit", message: message.into() })).step("reply")?;
-                continue;
+            // What cannot be done fails alone: with this process all that is under way would end.
+            match accept(&line, children.len()) {
+                Ok(child) => children.push(child),
+                Err((request, failure)) => answer(request, &Err(failure)).step("reply")?,
             }
-            children.push(begin(request).step("fork")?);
         }
         if unread.len() > LONGEST {
             return Err(Failure { step: "read_request", message: "a request is too long".into() });
         }
     }
+}
+
+/// The request's child, or its number and why there is none. A line without even a number is answered for as number 0, which is nobody's.
+fn accept(line: &[u8], children: usize) -> Result<Child, (u64, Failure)> {
+    let number = || serde_json::from_slice::<Numbered>(line).map_or(0, |numbered| numbered.request);
+    let request: Request = serde_json::from_slice(line).step("read_request").map_err(|failure| (number(), failure))?;
+    let number = request.request;
+    if children >= MOST_CHILDREN {
+        return Err((number, Failure { step: "limit", message: "too many requests at once".into() }));
+    }
+    begin(request).step("fork").map_err(|failure| (number, failure))
 }
 
 /// Whether there is something to read, and which children have ended, in order.
@@ -117,8 +132,15 @@ fn begin(request: Request) -> io::Result<Child> {
             libc::_exit(code);
         }
         let end = libc::syscall(libc::SYS_pidfd_open, pid, 0);
-        let end = OwnedFd::from_raw_fd(check(end as libc::c_int)?);
-        Ok(Child { request: request.request, pid, end })
+        match check(end as libc::c_int) {
+            Ok(end) => Ok(Child { request: request.request, pid, end: OwnedFd::from_raw_fd(end) }),
+            Err(error) => {
+                // Nobody would learn of its end.
+                libc::kill(pid, libc::SIGKILL);
+                libc::waitpid(pid, std::ptr::null_mut(), 0);
+                Err(error)
+            }
+        }
     }
 }
 
