@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
+import { allOver } from "../lib/all-over.ts";
 import { makeDirectory, namesIn, readIfThere, removeDirectory } from "../lib/files.ts";
 import type { Places } from "../lib/places.ts";
 import { buildOciConfig } from "./oci-config.ts";
@@ -71,7 +72,7 @@ export const createBundles = (options: {
     remove: async (computerId) => {
       const bundle = places.bundle(computerId);
       const shown = await namesIn(`${bundle}/cgroup`);
-      await Promise.all([
+      await allOver([
         ...files.map((name) => rm(`${bundle}/${name}`, { force: true })),
         ...mountPoints.map((name) => removeDirectory(`${bundle}/${name}`)),
         ...shown.map((name) => removeDirectory(`${bundle}/cgroup/${name}`)),

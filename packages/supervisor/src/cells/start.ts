@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { computerSizes, HoldfastError, limits, type ComputerSize } from "@holdfast/contract";
 import type { CellLimits } from "../cgroups/index.ts";
+import { allOver } from "../lib/all-over.ts";
 import { makeDirectory } from "../lib/files.ts";
 import type { Cell } from "./cell.ts";
 import { waitForFirstByte } from "./first-byte.ts";
@@ -42,7 +43,7 @@ export const createStarter =
       const link = parts.network.plan(volume.slot);
       const ids = { firstId: parts.firstIdOf(volume.slot), idCount: parts.idCount };
       const sockets = places.sockets(computerId);
-      const [cgroups, bundle] = await Promise.all([
+      const [cgroups, bundle] = await allOver([
         parts.cgroups.create(computerId, limitsOf(size)),
         parts.bundles.make({
           computerId,

@@ -1,4 +1,5 @@
 import type { Clock } from "@holdfast/kit";
+import { allOver } from "../lib/all-over.ts";
 import { exists, hasCode } from "../lib/files.ts";
 import { children, field, make, read, readNumber, removeNested, write } from "./control-files.ts";
 import { createCore } from "./core.ts";
@@ -24,7 +25,7 @@ export const createHybrid = (options: {
       await write(`${of("cpu", name)}/cpu.cfs_period_us`, String(periodUs));
       await write(`${of("cpu", name)}/cpu.cfs_quota_us`, String(limits.cpus * periodUs));
     };
-    await Promise.all([
+    await allOver([
       setMemory(of("memory", name), limits.memoryBytes),
       write(`${of("pids", name)}/pids.max`, String(limits.pids)),
       processor(),
@@ -39,7 +40,7 @@ export const createHybrid = (options: {
       await write(`${own("memory")}/memory.use_hierarchy`, "1");
     },
     create: async (name, limits) => {
-      await Promise.all(all.map((hierarchy) => make(of(hierarchy, name))));
+      await allOver(all.map((hierarchy) => make(of(hierarchy, name))));
       await setLimits(name, limits);
       const legacy = Object.fromEntries(controllers.map((controller) => [controller, of(controller, name)]));
       return { legacy, unified: core2(name) };
@@ -54,7 +55,7 @@ export const createHybrid = (options: {
     },
     kill: (name) => core.kill(core2(name)),
     remove: async (name) => {
-      await Promise.all(all.map((hierarchy) => removeNested(of(hierarchy, name))));
+      await allOver(all.map((hierarchy) => removeNested(of(hierarchy, name))));
     },
     state: (name) => core.state(core2(name)),
     usage: async (name) => {

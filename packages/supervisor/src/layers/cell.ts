@@ -41,7 +41,7 @@ export interface CellLayerOptions {
 /** A whole cell that starts like any other, except that its first process says what it sees and may do. */
 export const cellLayer = (options: CellLayerOptions): Layer => ({
   name: "cell",
-  after: ["root", "network"],
+  after: ["policy", "runtime", "cgroups", "pool", "root", "network"],
   remedy:
     "See the failing part in `detail`. Usually the kernel was built without it (CONFIG_SECCOMP_FILTER, CONFIG_USER_NS, CONFIG_CGROUP_BPF), or the runtime was replaced.",
   prove: () => options.withNetwork((network) => tryCell(options, network)),

@@ -13,12 +13,16 @@ export interface Layer {
 
 /**
  * Proves them side by side, since a supervisor that was killed is waited for. A layer whose proof throws is not proven, and the others are
- * still tried: a person wants the whole list.
+ * still tried: a person wants the whole list. Throws when a layer is to come after one that does not stand before it.
  */
-export const proveLayers = (layers: readonly Layer[]): Promise<LayerView[]> => {
+export const proveLayers = async (layers: readonly Layer[]): Promise<LayerView[]> => {
+  for (const [index, { name, after = [] }] of layers.entries())
+    for (const earlier of after)
+      if (!layers.slice(0, index).some((layer) => layer.name === earlier))
+        throw new Error(`the layer ${name} is to come after ${earlier}, which does not stand before it`);
   const proofs = new Map<string, Promise<LayerView>>();
   for (const layer of layers) {
-    const before = (layer.after ?? []).map((name) => proofs.get(name) ?? Promise.resolve());
+    const before = (layer.after ?? []).map((name) => proofs.get(name));
     proofs.set(
       layer.name,
       Promise.all(before).then(() => proveLayer(layer)),
