@@ -27,22 +27,28 @@ export const writeProfile = async (settings: InstanceSettings, key: string): Pro
   return as(person, () => writeInto(join(person.configuration, "holdfast"), settings, key));
 };
 
-/** Takes the context of a deleted instance and its key away again. */
-export const removeFromProfile = async (instance: string): Promise<void> => {
+/**
+ * Takes the context of a deleted instance and its key away again. Answers the contexts among which one must be chosen now: if it was the
+ * one in use, none is, for the next verb may destroy something. Empty when nothing is to be chosen.
+ */
+export const removeFromProfile = async (instance: string): Promise<readonly string[]> => {
   const person = await invokingUser();
-  const directory = join(person.configuration, "holdfast");
-  await as(person, async () => {
-    await rm(join(directory, "keys", `${instance}.key`), { force: true });
-    const path = join(directory, "config.json");
-    const text = await readFile(path, "utf8").catch(() => undefined);
-    if (text === undefined) return;
-    const { contexts, current, ...rest } = profileSchema.parse(JSON.parse(text));
-    const { [instance]: removed, ...kept } = contexts;
-    if (!removed) return;
-    const next = current === instance ? Object.keys(kept)[0] : current;
-    if (next === undefined) await rm(path);
-    else await writeDurably(path, `${JSON.stringify({ ...rest, current: next, contexts: kept }, null, 2)}\n`);
-  });
+  return as(person, () => removeFrom(join(person.configuration, "holdfast"), instance));
+};
+
+/** As `removeFromProfile`, in this directory and with our rights. */
+export const removeFrom = async (directory: string, instance: string): Promise<readonly string[]> => {
+  await rm(join(directory, "keys", `${instance}.key`), { force: true });
+  const path = join(directory, "config.json");
+  const text = await readFile(path, "utf8").catch(() => undefined);
+  if (text === undefined) return [];
+  const profile = profileSchema.parse(JSON.parse(text));
+  const { [instance]: removed, ...kept } = profile.contexts;
+  if (!removed) return [];
+  const left = Object.keys(kept);
+  if (left.length === 0) await rm(path);
+  else await writeDurably(path, `${JSON.stringify({ ...profile, contexts: kept }, null, 2)}\n`);
+  return profile.current === instance ? left : [];
 };
 
 /** With the rights and groups of that user alone: a home directory may hold links that root must not follow. */

@@ -39,26 +39,32 @@ export const down = async (options: HostArguments): Promise<number> => {
       `--delete-data takes the name of the instance, ${options.instance}, so that nothing is deleted by mistake.`,
     );
   }
-  const settings = await findInstance(options);
-  if (!settings) {
-    if (options.deleteData !== undefined) await forget(options.instance);
-    return 0;
-  }
   const progress = createProgress(process.stderr, () => systemClock.monotonic());
+  // Looked for under the lock: what an `up` under way has claimed so far is not nobody's.
   return withLock(lockPath(options.instance), async () => {
+    const settings = await findInstance(options);
+    if (!settings) {
+      if (options.deleteData !== undefined) await forget(options.instance);
+      return 0;
+    }
     await stopAll(settings, options.keepCells, progress);
     if (!options.keepCells) await progress.step("mounts", () => release(settings));
     if (options.deleteData !== undefined && !options.keepCells) {
       await progress.step("data", async () => {
         await deleteData(settings);
         await hostRegistry().release(settings.instance);
-        await removeFromProfile(settings.instance);
-        return { outcome: "done", detail: `${settings.data} is deleted`, value: undefined };
+        const left = await removeFromProfile(settings.instance);
+        const detail =
+          left.length > 0 ? `${settings.data} is deleted${noneInUse(left)}` : `${settings.data} is deleted`;
+        return { outcome: "done", detail, value: undefined };
       });
     }
     return 0;
   });
 };
+
+const noneInUse = (left: readonly string[]): string =>
+  `. No context is in use now. Choose: holdfast contexts use <${left.join("|")}>`;
 
 const stopAll = async (settings: InstanceSettings, keepCells: boolean, progress: Progress): Promise<void> => {
   const places = placesOf(settings.instance, settings.data);
