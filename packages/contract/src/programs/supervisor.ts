@@ -135,12 +135,3 @@ export const supervisorMethods = {
 export type SupervisorMethods = typeof supervisorMethods;
 export type CellView = z.output<typeof cellView>;
 export type LayerView = z.output<typeof layerView>;
-
-/** Error codes a supervisor call may end with, besides those of the transport (`invalid_input`, `unavailable`, `timed_out`, `internal`). */
-export const supervisorErrorCodes = [
-  "not_found",
-  "host_full",
-  "wrong_state",
-  "limit_reached",
-  "computer_failed",
-] as const;

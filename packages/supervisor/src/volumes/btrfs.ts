@@ -28,8 +28,8 @@ export interface VolumePlan {
 
 /** The few things asked of `btrfs`. Paths are the supervisor's own; none is inside a volume. */
 export interface Btrfs {
-  /** Makes a quota group if it is not there, within `parent` if given. */
-  createGroup(pool: string, group: string, parent?: string): Promise<void>;
+  /** Makes a quota group if it is not there. */
+  createGroup(pool: string, group: string): Promise<void>;
   limitGroup(pool: string, group: string, bytes: number): Promise<void>;
   /** The kernel refuses while the group still has members; then it stays for a later try. */
   tryDestroyGroup(pool: string, group: string): Promise<void>;
@@ -54,11 +54,10 @@ const rescanOptions = { timeoutMs: 10 * 60_000 };
 export const createBtrfs = (runner: ProgramRunner, service: HelperService): Btrfs => {
   const btrfs = (...args: string[]): Promise<string> => runner.run("btrfs", args, { timeoutMs: 60_000 });
   return {
-    createGroup: async (pool, group, parent) => {
+    createGroup: async (pool, group) => {
       const created = await runner.outcome("btrfs", ["qgroup", "create", group, pool]);
       if (created.status !== 0 && !created.stderr.includes("File exists"))
         throw new Error(`the quota group ${group} could not be made: ${created.stderr.trim()}`);
-      if (parent) await btrfs("qgroup", "assign", "--no-rescan", group, parent, pool);
     },
     limitGroup: async (pool, group, bytes) => {
       await btrfs("qgroup", "limit", String(bytes), group, pool);
