@@ -82,13 +82,13 @@ const agentOf = async (computer: string): Promise<string> => {
   return `${pid}@${fields[19]}`;
 };
 
-/** One round: load, a strike in the middle of it, recovery, and then everything that was promised is looked for. */
+/** One round: load, a strike in the middle of it, recovery, and then everything that was promised is looked for. Whether the strike fell. */
 export const playRound = async (
   context: Pick<TestContext, "diagnostic">,
   bench: Bench,
   round: number,
   strike: Strike,
-): Promise<void> => {
+): Promise<boolean> => {
   const driver = startDriver(bench.assistants, bench.computer, round);
   await until("the load runs", () => driver.count() >= 5, { withinMs: 20_000 });
   const tookMs = strike.kind === "kill" ? await kill(bench, driver, strike) : await crash(bench, strike);
@@ -101,6 +101,7 @@ export const playRound = async (
     `round ${round}: ${acknowledged.lines.size + acknowledged.started.size + acknowledged.files.size} acknowledged, ${acknowledged.repeated} repeated, ${acknowledged.lost.size} never begun`,
   );
   await check(bench, acknowledged, round);
+  return tookMs !== undefined;
 };
 
 const describe = (strike: Strike): string =>
@@ -198,12 +199,6 @@ const check = async (bench: Bench, acknowledged: Acknowledged, round: number): P
     "acknowledged processes are lost",
   );
   assert.deepEqual([...acknowledged.lost], [], "commands are answered as lost though no cell ended");
-  const ran = [...lines, ...started];
-  assert.deepEqual(
-    [...acknowledged.lost].filter((n) => ran.includes(n)),
-    [],
-    "a command that ran was answered as lost",
-  );
   const { stdout } = await run(
     assistant,
     computer,
