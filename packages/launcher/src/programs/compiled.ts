@@ -51,7 +51,7 @@ export const ensureCompiled = async (
 /** Programs' imports may hold the process, and what they hold must not run on. */
 const importAll = "for (const path of process.argv.slice(1)) await import(path); process.exit(0);";
 
-/** More than this is no cache of ours; control's is some 10 MB. */
+/** More than this is no cache of ours; control's is some 4 MB. */
 const mostFiles = 10_000;
 const mostBytes = 128 * 1024 * 1024;
 
