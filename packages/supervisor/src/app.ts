@@ -25,7 +25,6 @@ import { runtimeLayer } from "./layers/runtime.ts";
 import type { Config } from "./lib/config.ts";
 import { makeDirectory } from "./lib/files.ts";
 import { createHelperService } from "./lib/helper-service.ts";
-import { keepNodeId } from "./lib/node-id.ts";
 import { placesOf } from "./lib/places.ts";
 import { createProgramRunner } from "./lib/run-program.ts";
 import { createNetwork, type Network } from "./network/index.ts";
@@ -156,7 +155,6 @@ export const createApp = async (options: {
       const about = {
         version: "0.1.0",
         instance: config.instance,
-        nodeId: await keepNodeId(places.nodeFile, newId),
         bootId,
         image: config.image,
       };

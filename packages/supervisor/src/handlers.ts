@@ -14,7 +14,6 @@ export interface Serving {
   readonly about: {
     readonly version: string;
     readonly instance: string;
-    readonly nodeId: string;
     readonly bootId: string;
     readonly image: string;
   };
@@ -28,7 +27,6 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
     return {
       version: about.version,
       instance: about.instance,
-      node_id: about.nodeId,
       boot_id: about.bootId,
       image: about.image,
       layers: [...layers],

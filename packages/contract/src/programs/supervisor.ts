@@ -47,7 +47,6 @@ export const supervisorMethods = {
     result: z.object({
       version: z.string(),
       instance: z.string(),
-      node_id: z.string(),
       boot_id: z.string(),
       /** Digest of the image that new computers get. */
       image: z.string(),

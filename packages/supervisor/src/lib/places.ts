@@ -9,8 +9,6 @@ export interface Places {
   readonly computers: string;
   /** Durable facts about computers, one file each. */
   readonly facts: string;
-  /** This host's id, for as long as its pool lives. */
-  readonly nodeFile: string;
   /** Subvolumes of probes. */
   readonly trials: string;
   /** Facts that a reboot makes void. */
@@ -39,7 +37,6 @@ export const placesOf = (config: Pick<Config, "instance" | "shortId" | "pool" | 
     images: join(config.pool, "images"),
     computers: join(own, "computers"),
     facts: join(own, "facts"),
-    nodeFile: join(own, "node-id"),
     trials: join(own, "trials"),
     state,
     bootFile: join(state, "boot"),
