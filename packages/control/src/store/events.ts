@@ -45,10 +45,6 @@ export const numberEvents = (store: Store): Promise<void> =>
     await Promise.all([lock, numbering]);
   });
 
-export const hasUnnumberedEvents = async (db: Database): Promise<boolean> =>
-  (await db.selectFrom("events").select("id").where("number", "is", null).limit(1).executeTakeFirst()) !==
-  undefined;
-
 /** Numbered events after `after`, in order. */
 export const listEventsAfter = async (
   db: Database,
