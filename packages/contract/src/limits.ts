@@ -74,6 +74,8 @@ export const limits = {
   loginWindowMs: 15 * 60_000,
   concurrentRequestsPerPrincipal: 64,
   concurrentStreamsPerPrincipal: 64,
+  /** Open subscriptions of the MCP door over all principals; each is a stream of its principal and a connection. */
+  subscriptions: 512,
 
   sessionMs: 12 * 3600 * 1000,
   sessionConfirmedMs: 5 * 60_000,

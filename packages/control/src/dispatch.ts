@@ -6,6 +6,7 @@ import { createHeldBytes } from "./authority/held.ts";
 import { createConcurrency, type RateLimiter } from "./authority/rate.ts";
 import { createAdmission, type Replayed } from "./dispatch/admission.ts";
 import { asHoldfastError } from "./dispatch/failure.ts";
+import { createEntrances } from "./dispatch/entrance.ts";
 import { createFollowing } from "./dispatch/follow.ts";
 import { letGo, untilEnd } from "./dispatch/streams.ts";
 import { validate } from "./dispatch/validate.ts";
@@ -137,13 +138,15 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
       progress.principal = await parts.authority.identify(request.credential, request.source);
     const principal = progress.principal;
     const subject = principal === anonymous ? `address ${networkOf(request.source.address)}` : principal.id;
-    progress.rate = parts.rate.take(subject);
+    const entered = request.entrance?.claim();
+    if (entered) progress.leave = entered.leave;
+    progress.rate = entered ? { ...entered.rate, allowed: true } : parts.rate.take(subject);
     if (!progress.rate.allowed)
       throw new HoldfastError("rate_limited", "more requests than the window allows");
     if (!handler || !offers(principal, operation))
       throw new HoldfastError("not_found", `there is no operation ${operation.name} for this principal`);
 
-    const leave = (operation.reply === "json" ? requests : open).enter(subject);
+    const leave = entered?.leave ?? (operation.reply === "json" ? requests : open).enter(subject);
     const holding = held.begin(subject);
     const followed = following.follow({
       principal,
@@ -317,6 +320,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
   return Object.assign(dispatch, {
     identify: (credential: DispatchRequest["credential"], source: DispatchRequest["source"]) =>
       parts.authority.identify(credential, source),
+    enter: createEntrances({ rate: parts.rate, requests, streams: open, following }),
     hold: (principal: Principal) => held.begin(principal.id),
     offers: (principal: Principal, name: OperationName) =>
       parts.handlers[name] !== undefined && offers(principal, operations[name]),

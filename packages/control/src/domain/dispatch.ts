@@ -18,6 +18,8 @@ export interface DispatchRequest {
   readonly ifMatch?: string;
   readonly lastEventId?: string;
   readonly body?: AsyncIterable<Uint8Array>;
+  /** Where the door let the request in itself. */
+  readonly entrance?: Entrance;
 }
 
 /** Requests left to this principal in the window, for RateLimit headers. */
@@ -34,6 +36,21 @@ export interface Held {
   take(bytes: number): void;
   /** Gives back all that was taken, and answers how much that was. May be called more than once. */
   release(): number;
+}
+
+/**
+ * A request that is let in at a door before it is known what is asked: it has taken one of the principal's requests and one place. Whoever
+ * runs an operation for it hands both on with `claim`, so that nothing counts twice.
+ */
+export interface Entrance {
+  /** Aborted when the credential ends, where a stream was asked for. */
+  readonly signal: AbortSignal;
+  /** What was taken, for the first operation; undefined for all later ones, which take their own. */
+  claim(): { readonly rate: RateState; leave(): void } | undefined;
+  /** Takes one more request for each answer after the first. Throws `rate_limited`. */
+  answering(): void;
+  /** Gives the place back, unless it was claimed. */
+  leave(): void;
 }
 
 interface Answered {
@@ -58,6 +75,8 @@ export interface Dispatch {
   (request: DispatchRequest): Promise<Outcome>;
   /** Who a credential is, for what a door must know before an operation (which tools to list). Throws `unauthenticated`. */
   identify(credential: Credential, source: Source): Promise<Principal>;
+  /** Lets a request in whose operation is not known yet. Throws `rate_limited`, `limit_reached`. */
+  enter(principal: Principal, as: "request" | "stream"): Entrance;
   /** Counts what a door holds of a principal's request before it comes to an operation. Throws as `input`'s `take`. */
   hold(principal: Principal): Held;
   /** Whether this principal would see the operation at all (tools/list). */

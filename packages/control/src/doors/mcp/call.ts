@@ -27,6 +27,7 @@ export const callTool = async (
     credential: { kind: "bearer", token: caller.token },
     source: { door: "mcp", address: caller.address },
     signal,
+    entrance: caller.entrance,
     // A key of the wrong type is text all the same; dispatch judges its form.
     ...(operation.idempotent && key !== undefined
       ? { idempotencyKey: typeof key === "string" ? key : JSON.stringify(key) }

@@ -1,5 +1,5 @@
 import { HoldfastError } from "@holdfast/contract";
-import type { Dispatch, Held } from "../../domain/dispatch.ts";
+import type { Dispatch, Entrance, Held } from "../../domain/dispatch.ts";
 import type { Principal } from "../../domain/principal.ts";
 import { type Caller, createMcpEndpoint, type McpEndpoint } from "./endpoint.ts";
 import { createServerFactory } from "./server.ts";
@@ -18,28 +18,30 @@ export const createMcpDoor = (options: McpDoorOptions): McpEndpoint =>
   createMcpEndpoint({
     ...options,
     factory: createServerFactory(options.dispatch, options.version),
-    authenticate: (request, address) => authenticate(options.dispatch, request, address),
+    authenticate: callersOf(options.dispatch),
   });
 
 export interface PrincipalCaller extends Caller {
   readonly principal: Principal;
   readonly hold: Held;
+  readonly entrance: Entrance;
 }
 
-const authenticate = async (
-  dispatch: Dispatch,
-  request: Request,
-  address: string,
-): Promise<PrincipalCaller | undefined> => {
-  const token = /^Bearer +([\x21-\x7e]+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1];
-  if (token === undefined) return undefined;
-  try {
-    const principal = await dispatch.identify({ kind: "bearer", token }, { door: "mcp", address });
-    return principal.kind === "anonymous"
-      ? undefined
-      : { principal, token, address, hold: dispatch.hold(principal) };
-  } catch (error) {
-    if (error instanceof HoldfastError && error.code === "unauthenticated") return undefined;
-    throw error;
-  }
-};
+/** Knows who asks by their key, and lets them in as dispatch counts them. */
+export const callersOf =
+  (dispatch: Dispatch) =>
+  async (request: Request, address: string): Promise<PrincipalCaller | undefined> => {
+    const token = /^Bearer +([\x21-\x7e]+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1];
+    if (token === undefined) return undefined;
+    try {
+      const principal = await dispatch.identify({ kind: "bearer", token }, { door: "mcp", address });
+      if (principal.kind === "anonymous") return undefined;
+      // The protocol refuses a body that asks for another method than this header names.
+      const listens = request.headers.get("mcp-method") === "subscriptions/listen";
+      const entrance = dispatch.enter(principal, listens ? "stream" : "request");
+      return { principal, token, address, hold: dispatch.hold(principal), entrance };
+    } catch (error) {
+      if (error instanceof HoldfastError && error.code === "unauthenticated") return undefined;
+      throw error;
+    }
+  };

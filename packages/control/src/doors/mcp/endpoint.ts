@@ -13,6 +13,8 @@ export interface Caller {
   readonly address: string;
   /** Counts what is held of the request. Throws when that is too much. */
   readonly hold?: { take(bytes: number): void; release(): number };
+  /** The place it has while it is answered. `signal` ends a reply that streams. */
+  readonly entrance?: { readonly signal: AbortSignal; leave(): void };
 }
 
 /** Reads the body of a request whose sender is known, telling `take` of each piece. */
@@ -46,6 +48,7 @@ export const createMcpEndpoint = (options: McpEndpointOptions): McpEndpoint => {
   const handler = createMcpHandler(options.factory, {
     legacy: options.legacy ? "reject" : "stateless",
     maxRequestBodySize: limits.jsonBodyBytes,
+    maxSubscriptions: limits.subscriptions,
     onerror: options.onError,
   });
   return {
@@ -55,19 +58,25 @@ export const createMcpEndpoint = (options: McpEndpointOptions): McpEndpoint => {
       const caller = await refusing(options.authenticate(given, address));
       if (caller instanceof Response) return caller;
       if (!caller) return unauthenticated(given);
-      const request = await refusing(withBody(given, caller, readBody));
-      if (request instanceof Response) {
+      const letGo = (): void => {
         caller.hold?.release();
-        return request;
-      }
-      try {
-        if (options.legacy && (await isLegacyRequest(request))) return await options.legacy(request);
-        return await handler.fetch(request, {
+        caller.entrance?.leave();
+      };
+      const answer = async (): Promise<Response> => {
+        const request = await refusing(withBody(given, caller, readBody));
+        if (request instanceof Response) return request;
+        if (options.legacy && (await isLegacyRequest(request))) return options.legacy(request);
+        return handler.fetch(request, {
           authInfo: { token: caller.token, clientId: "holdfast", scopes: [], extra: { caller } },
         });
-      } finally {
-        caller.hold?.release();
-      }
+      };
+      return answer().then(
+        (response) => untilSent(response, letGo),
+        (error: unknown) => {
+          letGo();
+          throw error;
+        },
+      );
     },
     close: () => handler.close(),
   };
@@ -79,14 +88,44 @@ const withBody = async (
   caller: Caller,
   readBody: ReadBody | undefined,
 ): Promise<Request> => {
-  if (request.method !== "POST" || !readBody) return request;
+  const signal = caller.entrance ? AbortSignal.any([request.signal, caller.entrance.signal]) : request.signal;
+  if (request.method !== "POST") return request;
+  if (!readBody) return caller.entrance ? new Request(request, { signal }) : request;
   const body = await readBody((bytes) => caller.hold?.take(bytes));
   return new Request(request.url, {
     method: "POST",
     headers: request.headers,
     body: Buffer.from(body),
-    signal: request.signal,
+    signal,
   });
+};
+
+/** The reply, calling `then` when it has been made: a stream begins before what it tells of does. */
+const untilSent = (response: Response, then: () => void): Response => {
+  const { body, headers, status } = response;
+  if (!body || !headers.get("content-type")?.startsWith("text/event-stream")) {
+    then();
+    return response;
+  }
+  const reader = body.getReader();
+  const watched = new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      try {
+        const { value, done } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        then();
+        controller.close();
+      } catch (error) {
+        then();
+        throw error;
+      }
+    },
+    cancel: async (reason) => {
+      then();
+      await reader.cancel(reason);
+    },
+  });
+  return new Response(watched, { status, headers });
 };
 
 /** A refusal as an answer: nothing of the protocol has begun yet. */
@@ -96,7 +135,10 @@ const refusing = async <T>(work: Promise<T>): Promise<T | Response> => {
   } catch (error) {
     if (!(error instanceof HoldfastError)) throw error;
     const { status, title, remedy } = error.definition;
-    return rpcError(status, -32000, `${error.code}: ${title}. ${error.message} ${remedy}`);
+    const after = error.details["retry_after_ms"] ?? (status === 429 || status === 503 ? 1000 : undefined);
+    const headers =
+      typeof after === "number" ? { "retry-after": String(Math.ceil(after / 1000)) } : undefined;
+    return rpcError(status, -32000, `${error.code}: ${title}. ${error.message} ${remedy}`, headers);
   }
 };
 

@@ -34,10 +34,15 @@ export const createServerFactory = (dispatch: Dispatch, version: string): McpSer
       },
     );
     const offered = () => tools.filter(({ operation }) => dispatch.offers(caller.principal, operation.name));
-    server.setRequestHandler("tools/list", () => ({ tools: offered().map(({ tool }) => tool) }));
+    server.setRequestHandler("tools/list", () => {
+      // Many may come in one request, and each answer is large.
+      caller.entrance.answering();
+      return { tools: offered().map(({ tool }) => tool) };
+    });
     server.setRequestHandler("tools/call", (request, context) => {
       const entry = offered().find(({ tool }) => tool.name === request.params.name);
       if (!entry) {
+        caller.entrance.answering();
         throw new ProtocolError(
           ProtocolErrorCode.InvalidParams,
           `Unknown tool: ${request.params.name.slice(0, 128)}. See tools/list.`,

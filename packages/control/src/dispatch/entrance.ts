@@ -1,0 +1,54 @@
+import { HoldfastError, operations } from "@holdfast/contract";
+import type { Concurrency, RateLimiter } from "../authority/rate.ts";
+import type { Dispatch, RateState } from "../domain/dispatch.ts";
+import type { Principal } from "../domain/principal.ts";
+import type { Following } from "./follow.ts";
+
+/** Lets requests in that a door answers by itself, or of which it learns later what they ask. */
+export const createEntrances =
+  (parts: {
+    readonly rate: RateLimiter;
+    readonly requests: Concurrency;
+    readonly streams: Concurrency;
+    readonly following: Following;
+  }): Dispatch["enter"] =>
+  (principal: Principal, as) => {
+    const take = (): RateState => {
+      const rate = parts.rate.take(principal.id);
+      if (rate.allowed) return rate;
+      throw new HoldfastError("rate_limited", "more requests than the window allows", {
+        retry_after_ms: rate.resetMs,
+      });
+    };
+    const rate = take();
+    const leave = parts[as === "stream" ? "streams" : "requests"].enter(principal.id);
+    // Nothing but a good credential is asked of who only listens.
+    const followed =
+      as === "stream"
+        ? parts.following.follow({
+            principal,
+            operation: operations["principal.get"],
+            signals: [],
+            ended: () => {},
+          })
+        : undefined;
+    let claimed = false;
+    let answers = 0;
+    return {
+      signal: followed?.signal ?? new AbortController().signal,
+      claim: () => {
+        answers += 1;
+        if (claimed || answers > 1) return undefined;
+        claimed = true;
+        return { rate, leave };
+      },
+      answering: () => {
+        answers += 1;
+        if (answers > 1) take();
+      },
+      leave: () => {
+        followed?.end();
+        if (!claimed) leave();
+      },
+    };
+  };
