@@ -152,10 +152,17 @@ test("97: who signs in has little to say", async () => {
   assert.deepEqual([reply.status, reply.body["code"]], [413, "too_large"]);
 });
 
-test("97: a body that does not come is not waited for, at either door", { timeout: 60_000 }, async () => {
+test("97: a body that does not come is answered as such and not waited for, at either door", {
+  timeout: 60_000,
+}, async () => {
   const key = await createKey(control, owner, "slow");
   const all = ["/v1/computers", "/mcp"].map((path) =>
     open(`${head(path, key.secret, ["Content-Length: 9"])}{`),
   );
   await until("both are let go", () => all.every(({ closed }) => closed()), { withinMs: 30_000 });
+  // They are told why: a connection that is only reset teaches nobody.
+  for (const { reply } of all) {
+    assert.equal(statusOf(reply()), 504, reply());
+    assert.match(reply(), /timed_out/);
+  }
 });

@@ -110,19 +110,38 @@ export const drain = (incoming: IncomingMessage, clock: Clock, then: () => void)
   incoming.resume();
 };
 
+/** Pieces as they come. Who stops reading, or waits no longer, still owes the caller a reply on this connection: it is not destroyed. */
 async function* piecesOf(incoming: IncomingMessage, slow: AbortSignal): AsyncGenerator<Buffer> {
-  const stop = (): void => {
-    incoming.destroy(new HoldfastError("timed_out", "the body of the request did not arrive in time"));
+  let wake = (): void => {};
+  let over = false;
+  const news = (): void => wake();
+  const end = (): void => {
+    over = true;
+    wake();
   };
-  slow.addEventListener("abort", stop, { once: true });
+  incoming.on("readable", news);
+  for (const event of ["end", "error", "close"]) incoming.on(event, end);
+  slow.addEventListener("abort", news);
   try {
-    // Who stops reading still owes the caller a reply on this connection.
-    for await (const piece of incoming.iterator({ destroyOnReturn: false })) yield piece as Buffer;
-  } catch (error) {
-    if (error instanceof HoldfastError) throw error;
-    throw new HoldfastError("malformed_request", "the body of the request broke off", {}, { cause: error });
+    for (;;) {
+      const piece = incoming.read() as Buffer | null;
+      if (piece !== null) {
+        yield piece;
+        continue;
+      }
+      if (incoming.readableEnded) return;
+      if (over || incoming.destroyed)
+        throw new HoldfastError("malformed_request", "the body of the request broke off");
+      if (slow.aborted)
+        throw new HoldfastError("timed_out", "the body of the request did not arrive in time");
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
   } finally {
-    slow.removeEventListener("abort", stop);
+    incoming.off("readable", news);
+    for (const event of ["end", "error", "close"]) incoming.off(event, end);
+    slow.removeEventListener("abort", news);
   }
 }
 
