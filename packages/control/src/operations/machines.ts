@@ -67,7 +67,7 @@ export const createMachinesModule = (parts: MachinesParts): Module => {
       }),
       ...fileHandlers({ computers, files: new Files(cell) }),
     },
-    reconcilers: [computerReconciler(db), processReconciler, serviceReconciler],
+    reconcilers: [computerReconciler(db), processReconciler(keeper), serviceReconciler],
     start: () => {
       watch.start();
       workWatch.start();

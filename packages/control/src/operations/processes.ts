@@ -9,6 +9,7 @@ import {
   type AdmittedProcess,
   type Launcher,
   neverHadCell,
+  type ProcessKeeper,
   type Processes,
   processView,
 } from "../work/index.ts";
@@ -106,14 +107,20 @@ const admittedOf = async (db: Database | Transaction, id: string): Promise<Admit
  * The process was written down at admission. While it is `starting` its computer has not been asked yet whether it runs; what surely never
  * ran is taken back, and the same request runs it.
  */
-export const processReconciler: OperationReconciler = {
+export const processReconciler = (keeper: ProcessKeeper): OperationReconciler => ({
   operations: ["process.exec", "process.start"],
   reconcile: async (transaction, unsettled) => {
     const row: ProcessRow | undefined =
       unsettled.target === null ? undefined : await getProcessById(transaction, unsettled.target);
     if (!row) return { outcome: "failed", error: "unavailable" };
-    if (row.state === "starting") {
+    if (row.state !== "ended") {
       const computer = await getComputer(transaction, row.computer_id);
+      if (computer?.cellId === null && row.cell_id !== null) {
+        await keeper.lost(transaction, computer, row);
+        const ended = await getProcessById(transaction, row.id);
+        return { outcome: "succeeded", output: { process: processView(ended ?? row) } };
+      }
+      if (row.state !== "starting") return { outcome: "succeeded", output: { process: processView(row) } };
       if (computer && neverHadCell(computer, row) && (await forgetUnstarted(transaction, row.id)))
         return { outcome: "failed", error: "unavailable" };
       throw new HoldfastError("unavailable", "it is not known yet whether the process runs", {
@@ -122,4 +129,4 @@ export const processReconciler: OperationReconciler = {
     }
     return { outcome: "succeeded", output: { process: processView(row) } };
   },
-};
+});

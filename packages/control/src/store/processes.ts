@@ -194,6 +194,23 @@ export const observeProcess = (
     .selectFrom("observed")
     .select(sql`pg_notify(${eventsChannel}, '')`.as("notified"));
 
+/** Processes of these operations that were in no cell when they were admitted: the one they may have come into since. */
+export const setCell = async (
+  db: Transaction,
+  computerId: string,
+  cellId: string,
+  operations: readonly string[],
+): Promise<void> => {
+  if (operations.length === 0) return;
+  await db
+    .updateTable("processes")
+    .set({ cell_id: cellId })
+    .where("computer_id", "=", computerId)
+    .where("operation_id", "in", operations)
+    .where("cell_id", "is", null)
+    .execute();
+};
+
 /** Those that have not ended become `lost`; answers them. `except`: operations whose processes are on their way into the next cell. */
 export const loseProcesses = (
   db: Transaction,

@@ -11,6 +11,7 @@ import {
   observeProcess,
   type ProcessRow,
   type ProcessSeen,
+  setCell,
 } from "../../store/processes.ts";
 import type { Database, Store, Transaction } from "../../store/transaction.ts";
 import { exitCode, seenOf, withSeen } from "./view.ts";
@@ -100,8 +101,11 @@ export class ProcessKeeper {
 
   /** The cell is gone with all that ran in it. */
   async gone(transaction: Transaction, computer: Computer): Promise<void> {
+    const except = [...this.#parts.running];
+    // It may have been handed to this cell, so should control end now, it must not be taken for one that never had a cell.
+    if (computer.cellId !== null) await setCell(transaction, computer.id, computer.cellId, except);
     const lost = await loseProcesses(transaction, computer.id, {
-      except: [...this.#parts.running],
+      except,
       nowMs: this.#parts.clock.now(),
     });
     if (lost.length > 0)
@@ -109,6 +113,11 @@ export class ProcessKeeper {
         transaction,
         ...lost.map((row) => processEvent(computer, row, "ended")),
       );
+  }
+
+  /** What it ran in is over, and nobody waits for it any more. */
+  async lost(transaction: Transaction, computer: Computer, row: ProcessRow): Promise<void> {
+    await this.written(transaction, computer, row, lostOf(row, this.#parts.clock.now())).execute();
   }
 
   /** Waits for the end of a process that goes on by itself, so that it is told of when it happens. */
@@ -143,29 +152,30 @@ export class ProcessKeeper {
 
   async #lose(computer: Computer, rows: readonly ProcessRow[]): Promise<void> {
     const { store, clock } = this.#parts;
-    for (const row of rows)
-      await this.written(store.db, computer, row, {
-        cellId: null,
-        state: "ended",
-        exit: { kind: "lost" },
-        timedOut: false,
-        outOfMemory: false,
-        background: false,
-        stdinOpen: false,
-        endedAtMs: clock.now(),
-        outputBytes: row.output_bytes,
-        droppedBytes: row.dropped_bytes,
-      }).execute();
+    for (const row of rows) await this.written(store.db, computer, row, lostOf(row, clock.now())).execute();
   }
 }
 
-/** Whether no cell can have had the process: the computer has none, or has slept since before it was admitted. */
+/** Whether no cell can have had the process: there was none since it was admitted, or the computer has slept since before. */
 export const neverHadCell = (computer: Computer, row: ProcessRow): boolean =>
-  computer.cellId === null ||
+  (computer.cellId === null && row.cell_id === null) ||
   (computer.state === "asleep" &&
     computer.desiredState === "asleep" &&
     row.cell_id === computer.cellId &&
     computer.updatedAtMs < row.started_at_ms);
+
+const lostOf = (row: ProcessRow, endedAtMs: number): ProcessSeen => ({
+  cellId: null,
+  state: "ended",
+  exit: { kind: "lost" },
+  timedOut: false,
+  outOfMemory: false,
+  background: false,
+  stdinOpen: false,
+  endedAtMs,
+  outputBytes: row.output_bytes,
+  droppedBytes: row.dropped_bytes,
+});
 
 /** Whether the agent would know this process if it had run: it forgets the ones that began first, and it still has one that began before. */
 const wouldKnow = (processes: readonly AgentProcessState[], row: ProcessRow): boolean =>
