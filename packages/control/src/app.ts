@@ -43,6 +43,7 @@ export interface App {
 
 /** Between two tries while the database does not answer at the start. */
 const retryMs = 50;
+const sayAgainMs = 30_000;
 
 /**
  * Wires control together and starts it: schema, modules, the outcomes of operations that were left behind. Waits for the database as long
@@ -133,12 +134,16 @@ const untilDatabaseAnswers = async <T>(
   signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> => {
+  let sayAt = options.clock.monotonic();
   for (;;) {
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof HoldfastError && error.code === "unavailable")) throw error;
-      options.logger.info("waiting for the database", { error });
+      if (options.clock.monotonic() >= sayAt) {
+        options.logger.info("waiting for the database", { error });
+        sayAt = options.clock.monotonic() + sayAgainMs;
+      }
       await options.clock.sleep(retryMs, signal);
     }
   }

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { CellView } from "@holdfast/contract";
 import type { Computer, ComputerState, DesiredState } from "../domain/computer.ts";
 import { decide, type Move, type Seen } from "./decide.ts";
-import { judge, judgeEnd } from "./failures.ts";
+import { awayDelay, judge, judgeEnd } from "./failures.ts";
 
 const computer = (
   state: ComputerState,
@@ -112,4 +112,10 @@ describe("what the reconciler makes of a failure", () => {
     assert.equal(judgeEnd({ ...young, crashes: 5 }, 1_000_500).failed, true);
     assert.equal(judgeEnd({ ...young, crashes: 5 }, 2_000_000).crashes, 1);
   });
+});
+
+it("a supervisor that stays away is waited for ever longer, within bounds", () => {
+  const delays = Array.from({ length: 40 }, (_, times) => awayDelay(times + 1));
+  assert.deepEqual(delays.slice(0, 6), [250, 250, 250, 250, 500, 1000]);
+  assert.equal(delays.at(-1), 5000);
 });

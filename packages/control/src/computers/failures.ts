@@ -15,15 +15,21 @@ export type Verdict =
 const mostAttempts = 5;
 const firstDelayMs = 200;
 const longestDelayMs = 30_000;
-/** The supervisor is back within a second or two, and the first to notice hurries the others: no longer waits while it is away. */
+/** The supervisor is back within a second or two mostly, and the first to notice hurries the others. */
 const awayDelayMs = 250;
+const longestAwayDelayMs = 5_000;
 const fullDelayMs = 1_000;
 
-export const judge = (computer: Computer, move: Move, code: ErrorCode): Verdict => {
+/** How long to wait for a supervisor that did not answer so many times in a row: on a host that stays broken, ever longer. */
+export const awayDelay = (times: number): number =>
+  Math.min(longestAwayDelayMs, awayDelayMs * 2 ** Math.min(20, Math.max(0, times - 4)));
+
+/** `away`: how many times in a row, with this one, the supervisor did not answer. */
+export const judge = (computer: Computer, move: Move, code: ErrorCode, away = 1): Verdict => {
   const attempts = computer.attempts + 1;
   const delayMs = Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(20, attempts - 1));
   if (code === "unavailable" || code === "cell_unreachable")
-    return { kind: "retry", delayMs: awayDelayMs, tell: false };
+    return { kind: "retry", delayMs: awayDelay(away), tell: false };
   // Taking things down is never given up: it is what frees the host.
   if (move !== "wake") return { kind: "retry", delayMs, tell: attempts >= mostAttempts };
   if (computer.state === "creating" && (code === "host_full" || code === "computer_failed"))

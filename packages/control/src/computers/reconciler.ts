@@ -6,13 +6,11 @@ import { getComputer, observeComputer } from "../store/computers.ts";
 import type { Store } from "../store/transaction.ts";
 import { decide, type Move, type Seen } from "./decide.ts";
 import { computerEvent } from "./events.ts";
-import { asHoldfastError, judge } from "./failures.ts";
+import { asHoldfastError, awayDelay, judge } from "./failures.ts";
 import type { Moves } from "./moves.ts";
 
 /** Computers that are moved at the same time. Most of a move is waiting for the supervisor. */
 const mostAtOnce = 16;
-/** After a look that failed: the database or the supervisor was away. */
-const retryMs = 250;
 
 interface Work {
   running: boolean;
@@ -22,8 +20,8 @@ interface Work {
   verify: boolean;
   /** Monotonic; no try before it unless somebody asks for something. */
   notBefore: number;
-  /** It waits because the supervisor did not answer. */
-  away: boolean;
+  /** How many times in a row the supervisor did not answer. */
+  aways: number;
   cancelTimer: () => void;
 }
 
@@ -53,7 +51,7 @@ export class Reconciler {
       again: false,
       verify: false,
       notBefore: 0,
-      away: false,
+      aways: 0,
       cancelTimer: () => {},
     };
     this.#work.set(id, work);
@@ -70,7 +68,7 @@ export class Reconciler {
 
   /** The supervisor answers again: what waited for it is tried now. */
   hurry(): void {
-    for (const [id, work] of this.#work) if (work.away) this.nudge(id, { urgent: true });
+    for (const [id, work] of this.#work) if (work.aways > 0) this.nudge(id, { urgent: true });
   }
 
   /**
@@ -137,7 +135,6 @@ export class Reconciler {
   /** Moves until nothing is left to do, something failed, or a delay is due. */
   async #drive(id: string, work: Work): Promise<void> {
     work.again = false;
-    work.away = false;
     work.cancelTimer();
     let move: Move = "none";
     let computer: Computer | undefined;
@@ -151,11 +148,13 @@ export class Reconciler {
         const seen: Seen = verify ? await this.#look(id) : "unknown";
         move = decide(computer, seen);
         if (move === "none") {
+          work.aways = 0;
           this.#tell(computer, verify);
           return;
         }
         if (work.notBefore > this.#parts.clock.monotonic()) return;
         const moved = await this.#parts.moves.make(move, computer, seen);
+        work.aways = 0;
         this.#tell(moved.computer, true);
         if (moved.delayMs) work.notBefore = this.#parts.clock.monotonic() + moved.delayMs;
       }
@@ -168,13 +167,16 @@ export class Reconciler {
   async #failed(computer: Computer, move: Move, cause: unknown, work: Work): Promise<void> {
     const { store, events, clock, logger } = this.#parts;
     const error = asHoldfastError(cause);
-    const verdict = judge(computer, move, error.code);
-    logger.warn("a computer did not move", { computer: computer.id, move, verdict, error });
+    const isAway = error.code === "unavailable";
+    work.aways = isAway ? work.aways + 1 : 0;
+    const verdict = judge(computer, move, error.code, work.aways);
+    // Said once while the supervisor is away: what it said itself must not be pushed out of the log.
+    if (work.aways <= 1)
+      logger.warn("a computer did not move", { computer: computer.id, move, verdict, error });
     if (verdict.kind === "retry") work.notBefore = clock.monotonic() + verdict.delayMs;
     // What has been started may be there all the same.
     work.verify = computer.cellId !== null;
-    work.away = error.code === "unavailable";
-    if (work.away) return;
+    if (isAway) return;
     try {
       const told =
         verdict.kind === "retry" && !verdict.tell ? {} : { reason: error.message, failureCode: error.code };
@@ -206,9 +208,10 @@ export class Reconciler {
   }
 
   #retry(work: Work, error: Error, id: string): void {
-    this.#parts.logger.warn("a computer could not be looked at", { computer: id, error });
-    work.notBefore = this.#parts.clock.monotonic() + retryMs;
-    work.away = true;
+    work.aways += 1;
+    if (work.aways === 1)
+      this.#parts.logger.warn("a computer could not be looked at", { computer: id, error });
+    work.notBefore = this.#parts.clock.monotonic() + awayDelay(work.aways);
     work.verify = true;
   }
 

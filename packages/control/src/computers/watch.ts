@@ -11,6 +11,8 @@ const sweepEveryMs = 10_000;
 const retryMs = 500;
 /** While the supervisor is away: a refused connection costs nothing, and people wait for the first that is taken. */
 const awayRetryMs = 50;
+/** On a host that stays broken it is asked less and less often: after a tenth of the time that it has been away, at most this. */
+const awayRetryMostMs = 1_000;
 const pageRows = 500;
 
 export interface WatchParts {
@@ -87,6 +89,7 @@ export class Watch {
     const { supervisor, reconciler, clock, logger } = this.#parts;
     const { signal } = this.#abort;
     let after = 0;
+    let awaySince: number | undefined;
     while (!signal.aborted) {
       try {
         const { next, events } = await supervisor.call(
@@ -95,6 +98,7 @@ export class Watch {
           { timeoutMs: 35_000 },
         );
         this.#away = undefined;
+        awaySince = undefined;
         after = next;
         for (const event of events)
           if (event.kind !== "started") reconciler.nudge(event.computer_id, { verify: true });
@@ -102,7 +106,9 @@ export class Watch {
         if (signal.aborted) return;
         if (this.#away === undefined) logger.warn("the supervisor does not answer", { error });
         this.#away = "the supervisor does not answer";
-        await clock.sleep(awayRetryMs, signal).catch(() => {});
+        awaySince ??= clock.monotonic();
+        const waitMs = Math.max(awayRetryMs, (clock.monotonic() - awaySince) / 10);
+        await clock.sleep(Math.min(awayRetryMostMs, waitMs), signal).catch(() => {});
         // It may have been restarted, and counts from the beginning again.
         after = 0;
         await this.#sweep().then(

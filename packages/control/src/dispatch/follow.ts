@@ -35,6 +35,7 @@ export const createFollowing = (parts: {
   const open = new Map<string, Set<Call>>();
   let looking = false;
   let again = false;
+  let failing = false;
   let cancel: (() => void) | undefined;
 
   const compare = async (): Promise<void> => {
@@ -56,8 +57,15 @@ export const createFollowing = (parts: {
     looking = true;
     do {
       again = false;
-      await compare().catch((error: unknown) =>
-        parts.logger.warn("credentials of calls under way were not looked at", { error }),
+      await compare().then(
+        () => {
+          failing = false;
+        },
+        (error: unknown) => {
+          // Once: twice a second it would push all else out of the log while the database is away.
+          if (!failing) parts.logger.warn("credentials of calls under way were not looked at", { error });
+          failing = true;
+        },
       );
     } while (again && open.size > 0);
     looking = false;
