@@ -88,7 +88,11 @@ export const createAuthority = (parts: {
           retry_after_ms: resetMs,
         });
     }
-    const principal = await lookUp(token, hash);
+    const principal = await lookUp(token, hash).catch((error: unknown) => {
+      // Nothing was learnt of it: whoever tries again while the database is away is no stranger yet.
+      if (!known) strangers.give(network);
+      throw error;
+    });
     if (!principal) {
       cache.delete(token);
       good.delete(name);
