@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { before, test } from "node:test";
 import { call, type Reply } from "../support/control.ts";
+import { pidsOf } from "../support/computer.ts";
 import { type Assistant, type Instance, usePrivateInstance } from "../support/instance.ts";
 import { until, untilValue } from "../support/until.ts";
 import { crashFiles } from "./rounds.ts";
@@ -167,6 +168,24 @@ for (const state of ["sleep", "stop"] as const)
     assert.equal(await ran(name), 1);
     await ask("DELETE", `/v1/computers/${name}`);
   });
+
+test("killed as the end of a command's cell is recorded: the repeated request does not run it again", async () => {
+  const name = "ended-cell";
+  const computer = String((await ask("POST", "/v1/computers", { name })).body["id"]);
+  const exec = `/v1/computers/${name}/exec`;
+  const body = { command: "echo once >> /work/ran; sync; sleep 20", wait_ms: 20_000 };
+  const running = ask("POST", exec, body, name).catch(() => undefined);
+  await until("it has written", async () => (await ran(name)) === 1, { withinMs: 15_000 });
+  await killedAt("computer-recorded", async () => {
+    process.kill(Number((await pidsOf(computer))[0]), "SIGKILL");
+    return (await running) as Reply;
+  });
+  const again = await repeat(exec, body, name);
+  const told = again.body["process"] as { readonly exit?: { readonly kind: string } } | undefined;
+  assert.deepEqual([again.status, told?.exit?.kind], [200, "lost"], JSON.stringify(again.body));
+  assert.equal(await ran(name), 1);
+  await ask("DELETE", `/v1/computers/${name}`);
+});
 
 test("killed at process-before-deleted: what never ran is not running", async () => {
   const point = "process-before-deleted";
