@@ -107,12 +107,12 @@ const untilSent = (response: Response, then: () => void): Response => {
     then();
     return response;
   }
-  const reader = body.getReader();
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   const watched = new ReadableStream<Uint8Array>({
     pull: async (controller) => {
       try {
-        const { value, done } = await reader.read();
-        if (!done) return controller.enqueue(value);
+        const piece = await reader.read();
+        if (!piece.done) return controller.enqueue(piece.value);
         then();
         controller.close();
       } catch (error) {
