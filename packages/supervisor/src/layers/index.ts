@@ -22,7 +22,7 @@ export const proveLayers = async (layers: readonly Layer[]): Promise<LayerView[]
         throw new Error(`the layer ${name} is to come after ${earlier}, which does not stand before it`);
   const proofs = new Map<string, Promise<LayerView>>();
   for (const layer of layers) {
-    const before = (layer.after ?? []).map((name) => proofs.get(name));
+    const before = (layer.after ?? []).flatMap((name) => proofs.get(name) ?? []);
     proofs.set(
       layer.name,
       Promise.all(before).then(() => proveLayer(layer)),

@@ -93,15 +93,12 @@ export class Launcher {
     return this.#guarded(
       context.signal,
       row,
-      (asked) =>
+      (asking) =>
         withAgent(
           this.#parts,
           computer,
           context.signal,
-          (agent, awake) => {
-            asked();
-            return this.#run(agent, awake, row, launch, params, context.signal);
-          },
+          (agent, awake) => asking(() => this.#run(agent, awake, row, launch, params, context.signal)),
           { repeatable: true },
         ),
       () => bare(row),
@@ -212,23 +209,23 @@ export class Launcher {
     return this.#guarded(
       context.signal,
       row,
-      (asked) =>
+      (asking) =>
         withAgent(
           this.#parts,
           computer,
           context.signal,
-          async (agent, awake) => {
-            asked();
-            crashPoint("process-before-start");
-            const state = await agent.plain("processes.start", launch.spec, { signal: context.signal });
-            crashPoint("process-after-start");
-            if (launch.input) await feed(agent, row.id, launch.input, context.signal, holdsInput(params));
-            const seen = seenOf(state, awake.cellId, clock.now());
-            return {
-              output: processView(withSeen(row, seen)),
-              last: this.#last(awake, row, seen),
-            };
-          },
+          (agent, awake) =>
+            asking(async () => {
+              crashPoint("process-before-start");
+              const state = await agent.plain("processes.start", launch.spec, { signal: context.signal });
+              crashPoint("process-after-start");
+              if (launch.input) await feed(agent, row.id, launch.input, context.signal, holdsInput(params));
+              const seen = seenOf(state, awake.cellId, clock.now());
+              return {
+                output: processView(withSeen(row, seen)),
+                last: this.#last(awake, row, seen),
+              };
+            }),
           { repeatable: true },
         ),
       () => processView(row),
@@ -251,23 +248,32 @@ export class Launcher {
   async #guarded<T>(
     signal: AbortSignal,
     row: ProcessRow,
-    work: (asked: () => void) => Promise<Launched<T>>,
+    work: (asking: Asking<Launched<T>>) => Promise<Launched<T>>,
     handOver: () => T,
   ): Promise<Launched<T>> {
     const { store, crashPoint } = this.#parts;
-    let asked = false;
+    let open = false;
     try {
-      return await work(() => {
-        asked = true;
+      return await work(async (call) => {
+        try {
+          return await call();
+        } catch (error) {
+          // For good: what a second try meets, on the way or there, says nothing of the first.
+          open ||= signal.aborted || mayRun(error);
+          throw error;
+        }
       });
     } catch (error) {
-      if (asked && (signal.aborted || mayRun(error))) return { output: handOver(), last: () => [] };
+      if (open) return { output: handOver(), last: () => [] };
       crashPoint("process-before-deleted");
       await deleteProcess(store.db, row.id);
       throw error;
     }
   }
 }
+
+/** Wraps each time the agent is asked to run it. */
+type Asking<T> = (call: () => Promise<T>) => Promise<T>;
 
 /** A process of which nothing but its row is known. */
 const bare = (row: ProcessRow): ExecOutput => ({
