@@ -50,7 +50,7 @@ const exec = async (first: Error): Promise<{ answer: unknown; deleted: boolean }
 
 test("a command that may have run keeps its row when its computer cannot be reached again", async () => {
   assert.deepEqual(await exec(new AgentUnreachable("the connection broke", true)), {
-    answer: "running",
+    answer: "starting",
     deleted: false,
   });
 });
