@@ -66,6 +66,12 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
   "lease.renew": async ({ cells, lease_ms }) => ({
     missing: [...(await serving().cells.renew(cells, lease_ms))],
   }),
+  "cell.crowd": async ({ computer_id }) => {
+    const { cells, volumes } = serving();
+    const used = await cells.usage(computer_id);
+    const limit = computerSizes[volumes.get(computer_id).size].pids;
+    return { crowd: used ? { pids: used.pids, pids_limit: limit } : null };
+  },
   "usage.read": async ({ computer_ids }) => ({ usage: await readUsage(serving(), computer_ids) }),
   "events.wait": async ({ after, wait_ms }, signal) => {
     const { next, events } = await serving().events.wait(after, wait_ms, signal);

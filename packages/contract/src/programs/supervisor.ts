@@ -113,6 +113,11 @@ export const supervisorMethods = {
       ),
     }),
   },
+  /** How close a cell is to its limit of processes: one read of its cgroup, so that it is answered also under a fork bomb. Null: no cell. */
+  "cell.crowd": {
+    params: z.object({ computer_id: computerId }),
+    result: z.object({ crowd: z.object({ pids: count, pids_limit: count }).nullable() }),
+  },
   /** Waits for events after `after` (0: all still kept). Only hints: control reads `cell.list` for the truth. */
   "events.wait": {
     params: z.object({ after: count, wait_ms: z.number().int().min(0).max(50_000) }),
