@@ -188,8 +188,10 @@ print({ answer, taken: greedy.reduce((sum, one) => sum + one.bytesWritten - one.
 `,
   ) as { readonly answer: string; readonly taken: number };
   assert.match(answers.answer, /"result":/);
+  // A hundred megabytes of questions are offered. What is taken beyond the sockets' own buffers would be held as answers.
+  assert.ok(answers.taken < 24e6, `${answers.taken} bytes of questions were taken`);
   const grown = ((await residentBytes(supervisor?.pid ?? 0)) - before) / 1024 / 1024;
-  assert.ok(grown < 60, `the supervisor grew by ${grown} MiB after ${answers.taken} bytes of questions`);
+  assert.ok(grown < 200, `the supervisor grew by ${grown} MiB after ${answers.taken} bytes of questions`);
 });
 
 test("130: an agent's socket takes a broken caller for what it is", () => {
