@@ -129,7 +129,7 @@ export const errorTable = define({
     fault: "caller",
     retryable: false,
     title: "It is larger than the limit",
-    remedy: "See `details.limit`; send less, or use the streaming form (upload, archive import).",
+    remedy: "See `details.limit`; send or ask for less, or use the streaming form (upload, archive import).",
   },
   limit_reached: {
     status: 429,

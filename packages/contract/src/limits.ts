@@ -12,6 +12,8 @@ export const limits = {
   heldBodyBytes: 128 * 1024 * 1024,
   /** A streamed upload (file or archive). */
   uploadBytes: 10 * 1024 * 1024 * 1024,
+  /** One download of a file, or of a part of one: a file's size is what its computer says, and a hole of 1 TB costs it nothing. */
+  downloadBytes: 10 * 1024 * 1024 * 1024,
   headerBytes: 32 * 1024,
   urlBytes: 16 * 1024,
 

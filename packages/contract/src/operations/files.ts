@@ -64,7 +64,8 @@ export const fileDownload = operation({
   name: "file.download",
   title: "Download a file",
   summary: "Stream a file's bytes",
-  description: "The bytes of a regular file; `offset` and `length` (or one Range header) select a part.",
+  description:
+    "The bytes of a regular file, at most 10 GiB at once; `offset` and `length` (or one Range header) select a part.",
   input: z.object({
     ...one,
     offset: z.coerce.number().int().min(0).default(0),

@@ -63,6 +63,14 @@ export class Files {
       { repeatable: true },
     );
     const { file, length: held } = download.head;
+    if (held > limits.downloadBytes) {
+      download.close();
+      throw new HoldfastError(
+        "too_large",
+        `the file has ${file.size_bytes} bytes, and one download brings at most ${limits.downloadBytes}: take it in parts, with \`offset\` and \`length\` (or a Range header)`,
+        { limit: limits.downloadBytes, size_bytes: file.size_bytes },
+      );
+    }
     const partial = offset > 0 || length !== undefined;
     return {
       bytes: bounded(download, held),
