@@ -131,6 +131,19 @@ export interface ProcessSeen {
   readonly droppedBytes: number;
 }
 
+/** What was seen as the row holds it; its cell apart, for that is kept where it is not known. */
+export const seenColumns = (seen: ProcessSeen) => ({
+  state: seen.state,
+  exit: seen.exit,
+  timed_out: seen.timedOut,
+  out_of_memory: seen.outOfMemory,
+  background: seen.background,
+  stdin_open: seen.stdinOpen,
+  ended_at_ms: seen.endedAtMs,
+  output_bytes: seen.outputBytes,
+  dropped_bytes: seen.droppedBytes,
+});
+
 /**
  * Writes what was seen of a process, with the events that tell of it, unless its end is written already: a start and an end are told once,
  * whoever saw them first. One statement: this is the path of exec.
@@ -150,15 +163,7 @@ export const observeProcess = (
         .updateTable("processes")
         .from("before")
         .set({
-          state: seen.state,
-          exit: seen.exit,
-          timed_out: seen.timedOut,
-          out_of_memory: seen.outOfMemory,
-          background: seen.background,
-          stdin_open: seen.stdinOpen,
-          ended_at_ms: seen.endedAtMs,
-          output_bytes: seen.outputBytes,
-          dropped_bytes: seen.droppedBytes,
+          ...seenColumns(seen),
           ...(seen.cellId === null ? {} : { cell_id: seen.cellId }),
         })
         .whereRef("processes.id", "=", "before.id")

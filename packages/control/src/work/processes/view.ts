@@ -1,6 +1,6 @@
 import type { AgentExit, AgentProcessState, OperationOutput } from "@holdfast/contract";
 import { timestamp, timestampOrNull } from "../../lib/timestamp.ts";
-import type { ProcessRow, ProcessSeen } from "../../store/processes.ts";
+import { type ProcessRow, type ProcessSeen, seenColumns } from "../../store/processes.ts";
 import type { StoredExit } from "../../store/tables/computers.ts";
 import { signalName } from "./signals.ts";
 
@@ -54,17 +54,4 @@ export const seenOf = (state: AgentProcessState, cellId: string | null, nowMs: n
 
 /** The row as it will be once `seen` is written. */
 export const withSeen = (row: ProcessRow, seen: ProcessSeen): ProcessRow =>
-  row.state === "ended"
-    ? row
-    : {
-        ...row,
-        state: seen.state,
-        exit: seen.exit,
-        timed_out: seen.timedOut,
-        out_of_memory: seen.outOfMemory,
-        background: seen.background,
-        stdin_open: seen.stdinOpen,
-        ended_at_ms: seen.endedAtMs,
-        output_bytes: seen.outputBytes,
-        dropped_bytes: seen.droppedBytes,
-      };
+  row.state === "ended" ? row : { ...row, ...seenColumns(seen) };
