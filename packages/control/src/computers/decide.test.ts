@@ -105,6 +105,16 @@ describe("what the reconciler makes of a failure", () => {
     );
   });
 
+  it("asks an agent that does not answer ever less often, and never gives its computer up for that", () => {
+    const verdicts = [0, 3, 20].map((attempts) =>
+      judge(computer("stopped", "awake", { attempts }), "wake", "cell_unreachable", 0),
+    );
+    assert.deepEqual(
+      verdicts,
+      [200, 1600, 30_000].map((delayMs) => ({ kind: "retry", delayMs, tell: false })),
+    );
+  });
+
   it("restarts a cell that ended at once, then slower, and gives up on one that ends again and again", () => {
     const young = computer("awake", "awake", { awakeSinceMs: 1_000_000 });
     assert.deepEqual(judgeEnd(young, 1_000_500), { crashes: 1, delayMs: 0, failed: false });

@@ -28,8 +28,9 @@ export const awayDelay = (times: number): number =>
 export const judge = (computer: Computer, move: Move, code: ErrorCode, away = 1): Verdict => {
   const attempts = computer.attempts + 1;
   const delayMs = Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(20, attempts - 1));
-  if (code === "unavailable" || code === "cell_unreachable")
-    return { kind: "retry", delayMs: awayDelay(away), tell: false };
+  if (code === "unavailable") return { kind: "retry", delayMs: awayDelay(away), tell: false };
+  // Its agent may be slow to begin, or hostile: not given up, but asked ever less often.
+  if (code === "cell_unreachable") return { kind: "retry", delayMs, tell: false };
   // Taking things down is never given up: it is what frees the host.
   if (move !== "wake") return { kind: "retry", delayMs, tell: attempts >= mostAttempts };
   if (computer.state === "creating" && (code === "host_full" || code === "computer_failed"))

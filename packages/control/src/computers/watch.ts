@@ -4,11 +4,11 @@ import type { Computer } from "../domain/computer.ts";
 import { listLiving } from "../store/computers.ts";
 import type { Database } from "../store/transaction.ts";
 import { decide } from "./decide.ts";
+import { awayDelay } from "./failures.ts";
 import type { Reconciler } from "./reconciler.ts";
 
 /** Everything is compared this often, whatever was heard: events are hints. */
 const sweepEveryMs = 10_000;
-const retryMs = 500;
 /** While the supervisor is away: a refused connection costs nothing, and people wait for the first that is taken. */
 const awayRetryMs = 50;
 /** On a host that stays broken it is asked less and less often: after a tenth of the time that it has been away, at most this. */
@@ -125,15 +125,17 @@ export class Watch {
   async #loop(what: string, everyMs: number, work: () => Promise<void>): Promise<void> {
     const { clock, logger } = this.#parts;
     const { signal } = this.#abort;
+    let failures = 0;
     while (!signal.aborted) {
-      const failed = await work().then(
-        () => false,
+      failures = await work().then(
+        () => 0,
         (error: unknown) => {
-          logger.warn(`${what} failed`, { error });
-          return true;
+          // Once: what is wrong is seldom another thing by the next try, and all else would be pushed out of the log.
+          if (failures === 0) logger.warn(`${what} failed`, { error });
+          return failures + 1;
         },
       );
-      await clock.sleep(failed ? retryMs : everyMs, signal).catch(() => {});
+      await clock.sleep(failures > 0 ? awayDelay(failures) : everyMs, signal).catch(() => {});
     }
   }
 
