@@ -135,13 +135,10 @@ const load = async (db: Database, token: string, hash: Buffer): Promise<Principa
     const row = await findKeyByHash(db, hash);
     return (
       row && {
+        ...common(row),
         kind: "assistant",
         id: row.assistant_id,
-        accountId: row.account_id,
-        name: row.name,
         ceilings: row.ceilings,
-        credentialId: row.id,
-        expiresAtMs: row.expires_at_ms,
         confirmedUntilMs: 0,
       }
     );
@@ -149,16 +146,25 @@ const load = async (db: Database, token: string, hash: Buffer): Promise<Principa
   const row = await findSessionByHash(db, hash);
   return (
     row && {
+      ...common(row),
       kind: "owner",
       id: row.owner_id,
-      accountId: row.account_id,
-      name: row.name,
       ceilings: null,
-      credentialId: row.id,
-      expiresAtMs: row.expires_at_ms,
       confirmedUntilMs: row.confirmed_until_ms,
     }
   );
 };
+
+const common = (row: {
+  readonly id: string;
+  readonly account_id: string;
+  readonly name: string;
+  readonly expires_at_ms: number | null;
+}) => ({
+  accountId: row.account_id,
+  name: row.name,
+  credentialId: row.id,
+  expiresAtMs: row.expires_at_ms,
+});
 
 const unauthenticated = (message: string): HoldfastError => new HoldfastError("unauthenticated", message);

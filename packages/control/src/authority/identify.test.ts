@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { test } from "node:test";
+import { HoldfastError, limits } from "@holdfast/contract";
+import { createAuthority } from "./identify.ts";
+
+/** An authority on a clock that stands still, whose look-ups end as `find` does; answers the codes that ever new keys of one network get. */
+const strangers = (find: () => Promise<undefined>) => {
+  const statement: object = new Proxy(
+    {},
+    { get: (_target, name) => (name === "executeTakeFirst" ? find : () => statement) },
+  );
+  const authority = createAuthority({
+    db: { selectFrom: () => statement },
+    clock: { now: () => 0, monotonic: () => 0 },
+    listener: { on: () => {} },
+  } as unknown as Parameters<typeof createAuthority>[0]);
+  return async (count: number): Promise<readonly string[]> => {
+    const codes = new Set<string>();
+    for (let sent = 0; sent < count; sent += 1) {
+      const token = `hf_${randomBytes(32).toString("base64url")}`;
+      await authority
+        .identify({ kind: "bearer", token }, { door: "http", address: "192.0.2.1" })
+        .catch((error: unknown) => codes.add(error instanceof HoldfastError ? error.code : "another"));
+    }
+    return [...codes];
+  };
+};
+
+test("whose key could not be looked up is no stranger: what was taken for it is given back", async () => {
+  let away = true;
+  const answers = strangers(() =>
+    away ? Promise.reject(new HoldfastError("unavailable", "no database")) : Promise.resolve(undefined),
+  );
+  const most = limits.unknownCredentialsPerWindow;
+  assert.deepEqual(await answers(2 * most), ["unavailable"]);
+  away = false;
+  assert.deepEqual(await answers(most), ["unauthenticated"]);
+  assert.deepEqual(await answers(1), ["rate_limited"]);
+});
