@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { before, test } from "node:test";
-import { HoldfastApiError } from "@holdfast/sdk";
+import { test } from "node:test";
+import type { HoldfastApiError } from "@holdfast/sdk";
 import { createComputer, run } from "../support/computer.ts";
-import { type Assistant, type Instance, useInstance } from "../support/instance.ts";
+import { until } from "../support/until.ts";
+import { useAssistant } from "../support/use.ts";
 
-const opened = useInstance();
-let instance: Instance;
-let assistant: Assistant;
-before(async () => {
-  instance = await opened;
-  assistant = await instance.assistant();
-});
+const { instance, assistant } = await useAssistant();
 
 const newName = (): string => `c-${randomBytes(5).toString("hex")}`;
 
@@ -23,8 +18,10 @@ test("the same idempotency key twice, also at once, makes one computer; a differ
       assistant.client.computers.create({ name }, options).catch((error: unknown) => error),
     ),
   );
-  const ids = new Set(made.flatMap((one) => (one instanceof Error ? [] : [(one as { id: string }).id])));
-  for (const one of made) if (one instanceof HoldfastApiError) assert.equal(one.code, "operation_running");
+  const ids = new Set<string>();
+  for (const one of made)
+    if (!(one instanceof Error)) ids.add((one as { readonly id: string }).id);
+    else assert.equal((one as HoldfastApiError).code, "operation_running", String(one));
   assert.equal(ids.size, 1);
   const again = await assistant.client.computers.create({ name }, options);
   assert.ok(ids.has(again.id));
@@ -128,14 +125,12 @@ test("a revoked key is refused within a second, its computers stay", async () =>
   const other = await instance.assistant();
   const computer = await createComputer(other);
   await (await instance.owner()).keys.revoke({ key: other.keyId });
-  const deadline = performance.now() + 1000;
-  let refused = false;
-  while (!refused && performance.now() < deadline)
-    refused = await other.once.computers.list().then(
+  const isRefused = (): Promise<boolean> =>
+    other.once.computers.list().then(
       () => false,
       (error: HoldfastApiError) => error.status === 401,
     );
-  assert.ok(refused);
+  await until("the key is refused", isRefused, { withinMs: 1000 });
   const { computers } = await (await instance.owner()).computers.list({ limit: 200 });
   assert.ok(computers.some(({ id }) => id === computer));
 });

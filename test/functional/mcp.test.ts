@@ -1,26 +1,16 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { createComputer } from "../support/computer.ts";
-import { type Assistant, type Instance, useInstance } from "../support/instance.ts";
 import { until } from "../support/until.ts";
+import { useComputer } from "../support/use.ts";
 
-const opened = useInstance();
-let instance: Instance;
-let assistant: Assistant;
-let computer: string;
-let client: Client;
-before(async () => {
-  instance = await opened;
-  assistant = await instance.assistant();
-  computer = await createComputer(assistant);
-  client = new Client({ name: "test", version: "0" }, { versionNegotiation: { mode: "auto" } });
-  await client.connect(
-    new StreamableHTTPClientTransport(new URL(`${instance.url}/mcp`), {
-      requestInit: { headers: { authorization: `Bearer ${assistant.secret}` } },
-    }),
-  );
-});
+const { instance, assistant, computer } = await useComputer();
+const client = new Client({ name: "test", version: "0" }, { versionNegotiation: { mode: "auto" } });
+await client.connect(
+  new StreamableHTTPClientTransport(new URL(`${instance.url}/mcp`), {
+    requestInit: { headers: { authorization: `Bearer ${assistant.secret}` } },
+  }),
+);
 after(() => client.close());
 
 const tool = (name: string, input: Readonly<Record<string, unknown>>): Promise<CallToolResult> =>

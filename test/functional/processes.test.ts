@@ -1,19 +1,11 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
-import { before, test } from "node:test";
-import { createComputer, pidsOf, run } from "../support/computer.ts";
-import { type Assistant, type Instance, useInstance } from "../support/instance.ts";
-import { until } from "../support/until.ts";
+import { test } from "node:test";
+import { pidsOf, run } from "../support/computer.ts";
+import { until, untilValue } from "../support/until.ts";
+import { useComputer } from "../support/use.ts";
 
-const opened = useInstance();
-let instance: Instance;
-let assistant: Assistant;
-let computer: string;
-before(async () => {
-  instance = await opened;
-  assistant = await instance.assistant();
-  computer = await createComputer(assistant);
-});
+const { assistant, computer } = await useComputer();
 
 const exec = (command: string, fields = {}) => run(assistant, computer, command, fields);
 
@@ -157,13 +149,10 @@ test("a client that gives up leaves a process that is listed, metered and can be
   const call = assistant.once.processes
     .exec({ computer, command: "exec sleep 321" }, { signal: abort.signal })
     .catch(() => undefined);
-  const found = await (async () => {
-    for (;;) {
-      const { processes } = await assistant.client.processes.list({ computer, state: "running" });
-      const one = processes.find(({ command }) => command.includes("321"));
-      if (one) return one;
-    }
-  })();
+  const found = await untilValue("it is listed", async () => {
+    const { processes } = await assistant.client.processes.list({ computer, state: "running" });
+    return processes.find(({ command }) => command.includes("321"));
+  });
   abort.abort();
   await call;
   assert.equal((await assistant.client.processes.get({ computer, process: found.id })).state, "running");

@@ -1,13 +1,9 @@
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
-import { type Assistant, useInstance } from "../support/instance.ts";
+import { test } from "node:test";
 import { createComputer, python, run } from "../support/computer.ts";
+import { useAssistant } from "../support/use.ts";
 
-const opened = useInstance();
-let assistant: Assistant;
-before(async () => {
-  assistant = await (await opened).assistant();
-});
+const { assistant } = await useAssistant();
 
 test("five sleep and wake rounds, one appended line each: all lines are there", async () => {
   const computer = await createComputer(assistant);

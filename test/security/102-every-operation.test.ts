@@ -1,31 +1,21 @@
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
+import { test } from "node:test";
 import { operationNames, operations, type OperationName } from "@holdfast/contract";
 import { createComputer, run } from "../support/computer.ts";
-import { type Assistant, type Instance, useInstance } from "../support/instance.ts";
 import { raw } from "../support/raw.ts";
+import { useComputer } from "../support/use.ts";
 
-const opened = useInstance();
-let instance: Instance;
-let owner: Assistant;
-let other: Assistant;
-/** What the one has, and the other guesses. */
-let handles: Readonly<Record<"computer" | "process" | "service", string>>;
-
-before(async () => {
-  instance = await opened;
-  owner = await instance.assistant();
-  other = await instance.assistant();
-  const computer = await createComputer(owner);
-  const process = await owner.client.processes.start({
-    computer,
-    terminal: { columns: 80, rows: 24 },
-    command: "cat",
-  });
-  await owner.client.services.create({ computer, name: "web", command: "sleep 86400" });
-  await run(owner, computer, "echo mine > /work/file");
-  handles = { computer, process: process.id, service: "web" };
+const { instance, assistant: owner, computer: ownersComputer } = await useComputer();
+const other = await instance.assistant();
+const terminal = await owner.client.processes.start({
+  computer: ownersComputer,
+  terminal: { columns: 80, rows: 24 },
+  command: "cat",
 });
+await owner.client.services.create({ computer: ownersComputer, name: "web", command: "sleep 86400" });
+await run(owner, ownersComputer, "echo mine > /work/file");
+/** What the one has, and the other guesses. */
+const handles = { computer: ownersComputer, process: terminal.id, service: "web" };
 
 /** Fields that an operation needs besides handles, so that a refusal is about these alone. */
 const fields: Readonly<Partial<Record<OperationName, Readonly<Record<string, unknown>>>>> = {
@@ -130,10 +120,22 @@ test("102: within one's own computer another's process or service is not there",
 test("102: lists, records and events tell of one's own alone", async () => {
   const { computers } = await other.client.computers.list({ limit: 200 });
   assert.ok(computers.every(({ id }) => id !== handles.computer));
+  // Something of one's own, so that none of the three is empty.
+  const own = await createComputer(other);
   const { records } = await other.client.records.list({ limit: 200 });
-  const told = JSON.stringify(records);
-  for (const id of [handles.process, owner.id])
-    assert.ok(!told.includes(id), "a record of another's is told");
+  const events: unknown[] = [];
+  for await (const event of other.client.events.stream(
+    { after: 0 },
+    { signal: AbortSignal.timeout(10_000) },
+  )) {
+    events.push(event);
+    if (event.target === own) break;
+  }
+  for (const [what, told] of Object.entries({ records, events })) {
+    assert.ok(JSON.stringify(told).includes(own), `${what} tell of one's own`);
+    for (const id of [handles.computer, handles.process, owner.id])
+      assert.ok(!JSON.stringify(told).includes(id), `${what} tell of another's ${id}`);
+  }
   for (const name of operationNames.filter((name) => operations[name].scope === "owner")) {
     const on = { key: owner.keyId, owner: "own_00000000000000000000" };
     assert.match(await ask(other.secret, name, on), /^404 not_found$/, name);

@@ -1,20 +1,12 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { before, test } from "node:test";
-import { createComputer } from "../support/computer.ts";
-import { type Assistant, type Instance, useInstance } from "../support/instance.ts";
+import { test } from "node:test";
 import { residentBytes } from "../support/memory.ts";
+import { useComputer } from "../support/use.ts";
 
-const opened = useInstance();
-let instance: Instance;
-let assistant: Assistant;
-let computer: string;
-before(async () => {
-  instance = await opened;
-  assistant = await instance.assistant();
-  computer = await createComputer(assistant);
-});
+const { instance, computer } = await useComputer();
 
 const users = ["root", "hf-control", "hf-postgres", "nobody"] as const;
 type User = (typeof users)[number];
@@ -32,19 +24,16 @@ const sockets = (): Readonly<Record<string, readonly User[]>> => ({
 
 const pathOf = (socket: string): string => `/run/holdfast/${instance.name}/${socket}`;
 
+const runAs = (user: User, ...argv: readonly string[]) => {
+  const group = user === "nobody" ? "nogroup" : user;
+  const ids = [`--reuid=${user}`, `--regid=${group}`, "--clear-groups"];
+  return spawnSync("setpriv", [...ids, ...argv], { encoding: "utf8", cwd: "/", timeout: 60_000 });
+};
+
 /** Runs JavaScript as this user of the host and answers what it prints as JSON. */
 const as = (user: User, program: string): unknown => {
   const node = join(`/run/holdfast/${instance.name}`, "tree/node_modules/node/bin/node");
-  const group = user === "nobody" ? "nogroup" : user;
-  const argv = [
-    `--reuid=${user}`,
-    `--regid=${group}`,
-    "--clear-groups",
-    node,
-    "-e",
-    `${helpers}\n(async () => {${program}})();`,
-  ];
-  const ran = spawnSync("setpriv", argv, { encoding: "utf8", cwd: "/", timeout: 60_000 });
+  const ran = runAs(user, node, "-e", `${helpers}\n(async () => {${program}})();`);
   assert.equal(ran.status, 0, ran.stderr);
   return JSON.parse(ran.stdout) as unknown;
 };
@@ -80,19 +69,8 @@ test("130: each socket is reached by its one caller and by root, by nobody else"
 
 test("130: control's role in the database is no superuser, and nobody takes another's role", () => {
   const ask = (user: User, role: string, database: string, sql: string): string => {
-    const group = user === "nobody" ? "nogroup" : user;
     const connection = `host=${pathOf("postgres")} dbname=${database} user=${role}`;
-    const argv = [
-      `--reuid=${user}`,
-      `--regid=${group}`,
-      "--clear-groups",
-      "psql",
-      "-XAt",
-      "-c",
-      sql,
-      connection,
-    ];
-    const ran = spawnSync("setpriv", argv, { encoding: "utf8", cwd: "/" });
+    const ran = runAs(user, "psql", "-XAt", "-c", sql, connection);
     return ran.status === 0 ? ran.stdout.trim() : ran.stderr;
   };
   const all = "rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls";
@@ -121,6 +99,34 @@ test("130: control's role in the database is no superuser, and nobody takes anot
         /failed|rejects|no pg_hba|denied/,
         `${user} as ${role} on ${database}`,
       );
+});
+
+test("130: the supervisor takes no path for a computer or a size from control's own user, and no method that it has not", async () => {
+  const tries = [
+    ["volume.create", { computer_id: "../../../etc", size: "small" }],
+    ["volume.create", { computer_id: "/etc/passwd", size: "small" }],
+    ["volume.destroy", { computer_id: "cmp_../../../../../x" }],
+    ["cell.start", { computer_id: computer, size: "/dev/sda", lease_ms: 1000 }],
+    ["cell.start", { computer_id: computer, size: "small", lease_ms: -1 }],
+    ["clear", {}],
+    ["exec", { argv: ["/bin/sh"] }],
+  ] as const;
+  const answers = as(
+    "hf-control",
+    `
+const path = ${JSON.stringify(pathOf("supervisor/control.sock"))};
+const answers = [];
+for (const [method, params] of ${JSON.stringify(tries)}) answers.push(await send(path, frame({ id: 1, method, params }), 5000));
+print({ answers, honest: await honest(path, "info") });
+`,
+  ) as { readonly answers: readonly string[]; readonly honest: string };
+  assert.equal(answers.answers.length, tries.length);
+  answers.answers.forEach((answer, index) =>
+    assert.match(answer, /"code":"(invalid_input|not_found)"|^closed$/, JSON.stringify(tries[index])),
+  );
+  assert.match(answers.honest, /"result":/, "an honest call is answered, so the refusals are no accident");
+  const volumes = await readdir(join(instance.data, "pool/fs/supervisor/computers"));
+  assert.ok(volumes.every((name) => name.startsWith("cmp_")));
 });
 
 for (const [socket, user, method] of [

@@ -1,17 +1,9 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { before, test } from "node:test";
-import { createComputer } from "../support/computer.ts";
-import { type Assistant, type Instance, useInstance } from "../support/instance.ts";
+import { test } from "node:test";
+import { useAssistant } from "../support/use.ts";
 
-const opened = useInstance();
-let instance: Instance;
-let assistant: Assistant;
-before(async () => {
-  instance = await opened;
-  assistant = await instance.assistant();
-  await createComputer(assistant);
-});
+const { instance, assistant } = await useAssistant();
 
 /** As the users that people and foreign programs have on a host: none is root, none is in a group of ours. */
 const as = (user: string, script: string): string => {

@@ -1,18 +1,12 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { before, test } from "node:test";
+import { test } from "node:test";
 import { createComputer } from "../support/computer.ts";
-import { type Assistant, type Instance, useInstance } from "../support/instance.ts";
 import { residentBytes } from "../support/memory.ts";
 import { until } from "../support/until.ts";
+import { useAssistant } from "../support/use.ts";
 
-const opened = useInstance();
-let instance: Instance;
-let assistant: Assistant;
-before(async () => {
-  instance = await opened;
-  assistant = await instance.assistant();
-});
+const { instance, assistant } = await useAssistant();
 
 const mebibyte = 1024 * 1024;
 

@@ -10,7 +10,6 @@ before(async () => {
   instance = await opened;
 });
 
-/** A computer with a process and a service of a principal whose key the test revokes while it waits. */
 test("whoever waits for a computer when the key is revoked is refused within a second; what runs goes on", async () => {
   const assistant = await instance.assistant();
   const owner = await instance.owner();
