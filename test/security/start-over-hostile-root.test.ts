@@ -19,6 +19,7 @@ const obstacles = {
   "a file in place of the processes' records":
     "mv /var/lib/holdfast/processes /var/lib/old; echo > /var/lib/holdfast/processes",
   "a directory in place of the agent": "mv /.holdfast /.old; mkdir -p /.holdfast/agent/inside",
+  "a directory where a start tries whether it can write": "mkdir -p /.holdfast-trial/inside",
 } as const;
 
 for (const [what, command] of Object.entries(obstacles))

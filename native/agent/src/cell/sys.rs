@@ -163,6 +163,8 @@ pub fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
+const HANDED_MOST: usize = 8;
+
 /// Sends descriptors as one message of one byte, without waiting. At most `HANDED_MOST`.
 pub fn send_descriptors(socket: RawFd, descriptors: &[RawFd]) -> io::Result<()> {
     let mut message = Message::new();
@@ -212,8 +214,6 @@ pub fn receive_descriptors(socket: RawFd, descriptors: &mut [RawFd]) -> bool {
         }
     }
 }
-
-pub const HANDED_MOST: usize = 8;
 
 /// One byte and room for descriptors.
 struct Message {

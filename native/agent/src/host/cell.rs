@@ -10,6 +10,7 @@ mod link;
 mod mounts;
 mod netlink;
 mod probe;
+mod route;
 mod rules;
 mod runtime;
 mod serve;

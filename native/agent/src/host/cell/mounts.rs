@@ -64,6 +64,8 @@ fn overlay(lower: &str, volume: &str, target: &str) -> io::Result<()> {
         .map(drop)
 }
 
+const TRIAL: &str = ".holdfast-trial";
+
 /// Both what the kernel says and what it does: a file can be made and removed.
 fn refuse_read_only(root: &str) -> io::Result<()> {
     let path = text(root)?;
@@ -76,8 +78,9 @@ fn refuse_read_only(root: &str) -> io::Result<()> {
     if facts.f_flag & libc::ST_RDONLY != 0 {
         return Err(io::Error::other("the kernel mounted the overlay read-only"));
     }
-    let trial = format!("{root}/.holdfast-trial");
+    // What a helper that was killed here left. A directory under that name is the cell's and is moved aside.
+    let trial = Path::new(root).join(TRIAL);
     let _ = fs::remove_file(&trial);
-    fs::OpenOptions::new().write(true).create_new(true).open(&trial)?;
+    targets::ensure(Path::new(root), &[], &[TRIAL.into()])?;
     fs::remove_file(&trial)
 }

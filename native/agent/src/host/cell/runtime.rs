@@ -5,6 +5,8 @@ use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 /// Lets the runtime make the cell and run it; in between it has `link` connect it. Returns the id of the first process, which inherits
 /// `sockets` from descriptor 3 on and then `cgroup`; 0–2 are /dev/null.
@@ -85,5 +87,5 @@ fn arguments(words: &[&str]) -> io::Result<Vec<CString>> {
 
 fn said(log: &str, status: i32) -> io::Error {
     let words = fs::read_to_string(log).unwrap_or_default();
-    io::Error::other(format!("the runtime ended with status {status}: {}", words.trim()))
+    io::Error::other(format!("the runtime ended with {}: {}", ExitStatus::from_raw(status), words.trim()))
 }

@@ -10,6 +10,8 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 #[derive(Deserialize)]
 struct Request {
@@ -41,7 +43,7 @@ enum Work {
 struct Answer<'a> {
     request: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reply: Option<Value>,
+    reply: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<FailureBody<'a>>,
 }
@@ -176,20 +178,20 @@ fn reap(child: &Child) -> io::Result<()> {
     let mut status = 0;
     // SAFETY: the child is ours and has not been waited for.
     check(unsafe { libc::waitpid(child.pid, &raw mut status, 0) })?;
-    if status == 0 {
+    let status = ExitStatus::from_raw(status);
+    if status.success() {
         return Ok(());
     }
-    let message = match (libc::WIFSIGNALED(status), libc::WTERMSIG(status)) {
-        (true, libc::SIGALRM) => "it took too long and was ended".to_owned(),
-        (true, signal) => format!("it was ended by signal {signal}"),
-        (false, _) => format!("it ended with status {}", libc::WEXITSTATUS(status)),
+    let message = match status.signal() {
+        Some(libc::SIGALRM) => "it took too long and was ended".to_owned(),
+        _ => format!("it ended with {status}"),
     };
     answer(child.request, &Err(Failure { step: "helper", message }))
 }
 
 fn answer(request: u64, result: &Result<Value, Failure>) -> io::Result<()> {
     let answer = match result {
-        Ok(reply) => Answer { request, reply: Some(reply.clone()), error: None },
+        Ok(reply) => Answer { request, reply: Some(reply), error: None },
         Err(Failure { step, message }) => {
             let end = message.char_indices().map(|(at, _)| at).find(|at| *at >= LONGEST_MESSAGE);
             let message = &message[..end.unwrap_or(message.len())];
