@@ -1,7 +1,7 @@
 import { limits } from "@holdfast/contract";
 import { namesIn, readIfThere, writeWhole } from "../lib/files.ts";
 import { remainingLease, type Cell } from "./cell.ts";
-import type { CellParts } from "./index.ts";
+import type { CellParts } from "./parts.ts";
 
 /**
  * What the last supervisor left: running cells are adopted, everything else is taken down. After a reboot nothing runs and nothing of

@@ -1,18 +1,9 @@
 import { computerSizes, HoldfastError, type CellView, type ComputerSize } from "@holdfast/contract";
-import type { Clock, CrashPoint, Logger, NewId } from "@holdfast/kit";
-import type { CellCgroups, CellUsage } from "../cgroups/index.ts";
-import type { Images } from "../images/index.ts";
-import type { Places } from "../lib/places.ts";
+import type { CellUsage } from "../cgroups/index.ts";
 import { createBound, createTurns } from "../lib/turns.ts";
-import type { Network } from "../network/index.ts";
-import type { Volumes } from "../volumes/index.ts";
-import type { Admission } from "./admission.ts";
 import { adoptCells } from "./adopt.ts";
-import type { Bundles } from "./bundle.ts";
 import { viewOf, type Cell } from "./cell.ts";
-import type { CellEvents } from "./events.ts";
-import type { CellHelper } from "./helper.ts";
-import type { CellRecords } from "./records.ts";
+import type { CellParts } from "./parts.ts";
 import { createStarter, limitsOf } from "./start.ts";
 import { createTakeDown } from "./take-down.ts";
 
@@ -45,31 +36,6 @@ export interface Cells {
   look(): Promise<void>;
   /** Ends every cell; from now on starts are refused. Returns how many ran. */
   clear(): Promise<number>;
-}
-
-export interface CellParts {
-  readonly places: Places;
-  readonly images: Images;
-  readonly volumes: Volumes;
-  readonly cgroups: CellCgroups;
-  readonly network: Network;
-  readonly bundles: Bundles;
-  readonly helper: CellHelper;
-  readonly records: CellRecords;
-  readonly events: CellEvents;
-  readonly admission: Admission;
-  readonly clock: Clock;
-  readonly newId: NewId;
-  readonly logger: Logger;
-  readonly crashPoint: CrashPoint;
-  readonly agent: string;
-  readonly firstIdOf: (slot: number) => number;
-  readonly idCount: number;
-  readonly controlGid: number;
-  readonly gatewayGid: number;
-  /** Cells that are being made at the same time; more only make each other slower. */
-  readonly parallelStarts: number;
-  readonly bootId: string;
 }
 
 /** Adopts what runs, takes down what is left of the rest, and then serves. */

@@ -6,7 +6,7 @@ import { makeDirectory } from "../lib/files.ts";
 import type { Cell } from "./cell.ts";
 import { waitForFirstByte } from "./first-byte.ts";
 import { changedRules, refusedRoot, type StartPlan } from "./helper.ts";
-import type { CellParts } from "./index.ts";
+import type { CellParts } from "./parts.ts";
 import type { CellRecord } from "./records.ts";
 
 export const limitsOf = (size: ComputerSize): CellLimits => {
