@@ -13,23 +13,12 @@ import {
   unlinkSync,
 } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { openCellHost, type CellHost, type Outcome } from "../support/cell-host.ts";
+import { test } from "node:test";
+import { computerSizes } from "@holdfast/contract";
+import { type Outcome, useCellHost } from "../support/cell-host.ts";
 
-let host: CellHost;
-let id: string;
-before(async () => {
-  host = await openCellHost();
-  await host.start();
-  id = await host.newComputer();
-});
-after(async () => {
-  const { volumes } = await host.control.call("volume.list", {});
-  for (const { computer_id } of volumes) await host.control.call("volume.destroy", { computer_id });
-  const left = await host.leftovers([]);
-  await host.close();
-  assert.deepEqual(left, []);
-});
+const host = await useCellHost();
+const id = await host.newComputer();
 
 const shell = (line: string, waitMs?: number): Promise<Outcome> =>
   host.exec(id, ["/bin/sh", "-c", line], waitMs === undefined ? {} : { waitMs });
@@ -294,8 +283,8 @@ test("a mount target that the computer turned into a link leads nowhere", async 
 test("83: a fork bomb meets the limit, and the cell can be stopped", async () => {
   const bomb = await shell("b() { b | b & }; b; sleep 1; true", 5_000);
   assert.ok(bomb.code !== undefined || bomb.signal !== undefined);
-  const { usage } = await host.control.call("usage.read", { computer_ids: [id] });
-  assert.ok(usage[0] && usage[0].pids <= usage[0].pids_limit);
+  const { usage } = await host.control.call("usage.read", { computer_id: id });
+  assert.ok(usage && usage.pids <= usage.pids_limit);
   const began = performance.now();
   await restart();
   assert.ok(performance.now() - began < 5_000);
@@ -307,10 +296,24 @@ test("84: memory ends inside the cell, is counted and told", async () => {
   assert.equal(hog.signal, 9);
   const shm = await shell("head -c 2G /dev/zero > /dev/shm/x; rm -f /dev/shm/x; echo after");
   assert.ok(shm.code !== undefined || shm.signal !== undefined);
-  const { usage } = await host.control.call("usage.read", { computer_ids: [id] });
-  assert.ok((usage[0]?.oom_kills ?? 0) > 0);
+  const { usage } = await host.control.call("usage.read", { computer_id: id });
+  assert.ok((usage?.oom_kills ?? 0) > 0);
   const { events } = await host.control.call("events.wait", { after: next, wait_ms: 10_000 });
   assert.ok(events.some((event) => event.kind === "out_of_memory" && event.computer_id === id));
+});
+
+test("usage tells what is on the disk, and nothing of a computer that is not here", async () => {
+  const read = async (computerId: string) =>
+    (await host.control.call("usage.read", { computer_id: computerId })).usage;
+  const before = await read(id);
+  const write = "dd if=/dev/urandom of=/work/measured bs=1M count=32 2>/dev/null && sync";
+  assert.equal((await shell(write)).code, 0);
+  const after = await read(id);
+  const grown = ((after?.disk_bytes ?? 0) - (before?.disk_bytes ?? 0)) / 2 ** 20;
+  assert.ok(grown >= 32 && grown < 36, `${grown} MiB more`);
+  assert.equal(after?.disk_limit_bytes, computerSizes.small.disk_bytes);
+  assert.equal((await shell("rm /work/measured && sync")).code, 0);
+  assert.equal(await read("cmp_00000000000000000000"), null);
 });
 
 test("85: computers that fill their disks stop before the pool is full, and deleting works", async () => {

@@ -65,7 +65,7 @@ export const createApp = async (options: {
   const runner = createProgramRunner();
   const service = createHelperService({ agent: config.agent, timeoutMs: limits.cellStartMs });
   const btrfs = createBtrfs(runner, service);
-  const images = createImages({ places, btrfs });
+  const images = createImages({ places, btrfs, clock });
   // The last range is the trials'.
   const slots = config.slots - 1;
   const firstIdOf = (slot: number): number => config.uidBase + slot * config.idsPerComputer;

@@ -66,13 +66,7 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
   "lease.renew": async ({ cells, lease_ms }) => ({
     missing: [...(await serving().cells.renew(cells, lease_ms))],
   }),
-  "cell.crowd": async ({ computer_id }) => {
-    const { cells, volumes } = serving();
-    const used = await cells.usage(computer_id);
-    const limit = computerSizes[volumes.get(computer_id).size].pids;
-    return { crowd: used ? { pids: used.pids, pids_limit: limit } : null };
-  },
-  "usage.read": async ({ computer_ids }) => ({ usage: await readUsage(serving(), computer_ids) }),
+  "usage.read": async ({ computer_id }) => ({ usage: await readUsage(serving(), computer_id) }),
   "events.wait": async ({ after, wait_ms }, signal) => {
     const { next, events } = await serving().events.wait(after, wait_ms, signal);
     return { next, events: [...events] };
@@ -83,26 +77,19 @@ export const refuseUntilReady = (detail: string): never => {
   throw new HoldfastError("unavailable", `the supervisor does not serve yet: ${detail}`);
 };
 
-/** Computers without a volume here are left out; ones without a cell use no processor, memory or processes. */
-const readUsage = async ({ cells, volumes }: Serving, computerIds: readonly string[]) => {
-  const disks = await volumes.usage(computerIds);
-  const known = volumes.list().filter((volume) => disks.has(volume.computerId));
-  return Promise.all(
-    known.map(async ({ computerId, size }) => {
-      const used = await cells.usage(computerId);
-      const disk = disks.get(computerId);
-      const { memory_bytes, pids } = computerSizes[size];
-      return {
-        computer_id: computerId,
-        cpu_ms: used?.cpuMs ?? 0,
-        memory_bytes: used?.memoryBytes ?? 0,
-        memory_limit_bytes: memory_bytes,
-        pids: used?.pids ?? 0,
-        pids_limit: pids,
-        disk_bytes: disk?.bytes ?? 0,
-        disk_limit_bytes: disk?.limitBytes ?? 0,
-        oom_kills: used?.oomKills ?? 0,
-      };
-    }),
-  );
+const readUsage = async ({ cells, volumes }: Serving, computerId: string) => {
+  const disk = await volumes.usage(computerId);
+  if (!disk) return null;
+  const used = await cells.usage(computerId);
+  const { memory_bytes, pids } = computerSizes[volumes.get(computerId).size];
+  return {
+    cpu_ms: used?.cpuMs ?? 0,
+    memory_bytes: used?.memoryBytes ?? 0,
+    memory_limit_bytes: memory_bytes,
+    pids: used?.pids ?? 0,
+    pids_limit: pids,
+    disk_bytes: disk.bytes,
+    disk_limit_bytes: disk.limitBytes,
+    oom_kills: used?.oomKills ?? 0,
+  };
 };

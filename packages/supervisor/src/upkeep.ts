@@ -3,8 +3,9 @@ import type { Serving } from "./handlers.ts";
 
 const lookEveryMs = 5_000;
 const sweepEveryMs = 60_000;
+const imagesEveryMs = 3_600_000;
 
-/** What has to be done from time to time: look for memory kills, take away quota groups of deleted volumes. */
+/** What has to be done from time to time: look for memory kills, take away quota groups of deleted volumes and images that none needs. */
 export const startUpkeep = (options: {
   readonly serving: Serving;
   readonly clock: Clock;
@@ -19,4 +20,5 @@ export const startUpkeep = (options: {
   };
   repeat(lookEveryMs, "look", () => options.serving.cells.look());
   repeat(sweepEveryMs, "sweep", () => options.serving.volumes.sweep());
+  repeat(imagesEveryMs, "images", () => options.serving.volumes.removeOldImages());
 };

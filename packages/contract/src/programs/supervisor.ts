@@ -95,12 +95,12 @@ export const supervisorMethods = {
     }),
     result: z.object({ missing: z.array(cellId) }),
   },
+  /** Starts no program, so that it is answered also under a fork bomb. Without a cell no processor, memory or process is used; null: no volume. */
   "usage.read": {
-    params: z.object({ computer_ids: z.array(computerId).max(1000) }),
+    params: z.object({ computer_id: computerId }),
     result: z.object({
-      usage: z.array(
-        z.object({
-          computer_id: computerId,
+      usage: z
+        .object({
           cpu_ms: count,
           memory_bytes: count,
           memory_limit_bytes: count,
@@ -109,14 +109,9 @@ export const supervisorMethods = {
           disk_bytes: count,
           disk_limit_bytes: count,
           oom_kills: count,
-        }),
-      ),
+        })
+        .nullable(),
     }),
-  },
-  /** How close a cell is to its limit of processes: one read of its cgroup, so that it is answered also under a fork bomb. Null: no cell. */
-  "cell.crowd": {
-    params: z.object({ computer_id: computerId }),
-    result: z.object({ crowd: z.object({ pids: count, pids_limit: count }).nullable() }),
   },
   /** Waits for events after `after` (0: all still kept). Only hints: control reads `cell.list` for the truth. */
   "events.wait": {

@@ -85,8 +85,7 @@ export const computerHandlers = (parts: ComputerHandlerParts): Handlers<Names> =
     "computer.usage": {
       run: async ({ principal }, params) => {
         const { id } = await computers.find(principal, params.computer);
-        const { usage } = await supervisor.call("usage.read", { computer_ids: [id] });
-        const used = usage.find((one) => one.computer_id === id);
+        const { usage: used } = await supervisor.call("usage.read", { computer_id: id });
         if (!used)
           throw new HoldfastError("not_found", "nothing of this computer is on the host yet", {
             computer: id,

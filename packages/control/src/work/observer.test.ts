@@ -30,6 +30,6 @@ test("services end in good order also when it cannot be told how crowded the com
 });
 
 test("a computer at its limit of processes is given little time", async () => {
-  const asked = await stopped(() => Promise.resolve({ crowd: { pids: 500, pids_limit: 512 } }));
+  const asked = await stopped(() => Promise.resolve({ usage: { pids: 500, pids_limit: 512 } }));
   assert.deepEqual(asked, [["services.shutdown", { grace_ms: 1000 }]]);
 });

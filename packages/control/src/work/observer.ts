@@ -8,7 +8,7 @@ import type { ProcessKeeper } from "./processes/keeper.ts";
 import type { ServiceKeeper } from "./services/keeper.ts";
 
 const crowdedGraceMs = 1_000;
-const crowdMs = 5_000;
+const usageMs = 5_000;
 
 /** What `work/` does when a cell comes and goes. */
 export class WorkObserver implements CellObserver {
@@ -40,14 +40,14 @@ export class WorkObserver implements CellObserver {
   /** At its limit of processes nothing in a computer can end in good order: a fork bomb takes the place of whatever would start for it. */
   async #graceMs(computer: Computer): Promise<number> {
     const { supervisor, logger } = this.#parts;
-    const { crowd } = await supervisor
-      .call("cell.crowd", { computer_id: computer.id }, { timeoutMs: crowdMs })
+    const { usage } = await supervisor
+      .call("usage.read", { computer_id: computer.id }, { timeoutMs: usageMs })
       .catch((error: unknown) => {
         // A figure that cannot be had is no reason to end anything without a word.
         logger.warn("it is not known how crowded a computer is", { computer: computer.id, error });
-        return { crowd: null };
+        return { usage: null };
       });
-    const crowded = crowd !== null && crowd.pids > crowd.pids_limit * 0.9;
+    const crowded = usage !== null && usage.pids > usage.pids_limit * 0.9;
     return crowded ? crowdedGraceMs : limits.stopGraceMs;
   }
 

@@ -1,15 +1,25 @@
+import { stat } from "node:fs/promises";
 import { HoldfastError } from "@holdfast/contract";
-import { exists } from "../lib/files.ts";
+import type { Clock } from "@holdfast/kit";
+import { exists, namesIn } from "../lib/files.ts";
 import type { Places } from "../lib/places.ts";
 import type { Btrfs } from "../volumes/btrfs.ts";
 
-/** Images are read-only subvolumes that set-up made; the supervisor only looks them up. */
+/** Images are read-only subvolumes that set-up made; the supervisor looks them up, and removes those that no computer needs any more. */
 export interface Images {
   /** Throws `computer_failed` when the image is not on this host or not read-only. */
   find(digest: string): Promise<{ readonly digest: string; readonly path: string }>;
+  /** Removes all but those in `needed`. One younger than a day stays: set-up may have made it for a supervisor that is yet to start. */
+  removeExcept(needed: ReadonlySet<string>): Promise<void>;
 }
 
-export const createImages = (options: { readonly places: Places; readonly btrfs: Btrfs }): Images => {
+const keptMs = 24 * 3_600_000;
+
+export const createImages = (options: {
+  readonly places: Pick<Places, "images" | "image">;
+  readonly btrfs: Pick<Btrfs, "isReadOnly" | "deleteSubvolume">;
+  readonly clock: Clock;
+}): Images => {
   const proven = new Map<string, { readonly digest: string; readonly path: string }>();
   return {
     find: async (digest) => {
@@ -21,6 +31,15 @@ export const createImages = (options: { readonly places: Places; readonly btrfs:
       const image = { digest, path };
       proven.set(digest, image);
       return image;
+    },
+    removeExcept: async (needed) => {
+      for (const name of await namesIn(options.places.images)) {
+        if (!/^[0-9a-f]{64}$/.test(name) || needed.has(name)) continue;
+        const path = options.places.image(name);
+        // Unlike the time of change, which unpacking sets as the archive says, this one is the host's own.
+        const { ctimeMs } = await stat(path);
+        if (options.clock.now() - ctimeMs > keptMs) await options.btrfs.deleteSubvolume(path);
+      }
     },
   };
 };

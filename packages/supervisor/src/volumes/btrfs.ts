@@ -1,5 +1,6 @@
+import { readFile } from "node:fs/promises";
 import type { HelperService } from "../lib/helper-service.ts";
-import type { ProgramRunner } from "../lib/run-program.ts";
+import type { Outcome, ProgramRunner } from "../lib/run-program.ts";
 
 export interface QuotaGroup {
   /** `level/number`. */
@@ -33,9 +34,10 @@ export interface Btrfs {
   limitGroup(pool: string, group: string, bytes: number): Promise<void>;
   /** The kernel refuses while the group still has members; then it stays for a later try. */
   tryDestroyGroup(pool: string, group: string): Promise<void>;
+  /** Where the kernel has lost count, and so holds nobody to a limit, counts anew first and waits for it. */
   groups(pool: string): Promise<readonly QuotaGroup[]>;
-  /** Where the kernel has lost count, and so holds nobody to a limit, counts anew and waits for it. */
-  ensureConsistent(pool: string): Promise<void>;
+  /** What the members of a group hold together. Reads a file of the kernel, no more; throws when there is no such group. */
+  heldBytes(pool: string, group: string): Promise<number>;
   createSubvolume(path: string, group?: string): Promise<void>;
   /** Makes a subvolume with these directories in a quota group of its own. Durable after `sync`. */
   createVolume(plan: VolumePlan): Promise<void>;
@@ -53,6 +55,22 @@ const rescanOptions = { timeoutMs: 10 * 60_000 };
 /** What every computer waits for goes to the helper, the rest to the program `btrfs`. */
 export const createBtrfs = (runner: ProgramRunner, service: HelperService): Btrfs => {
   const btrfs = (...args: string[]): Promise<string> => runner.run("btrfs", args, { timeoutMs: 60_000 });
+  const showGroups = async (pool: string): Promise<Outcome> => {
+    const shown = await runner.outcome("btrfs", ["qgroup", "show", "--raw", pool]);
+    if (shown.status !== 0) throw new Error(`the quota groups could not be read: ${shown.stderr.trim()}`);
+    return shown;
+  };
+  const shownBelow = new Map<string, string>();
+  /** Where the kernel shows the groups of a pool. */
+  const groupsDirectory = async (pool: string): Promise<string> => {
+    const known = shownBelow.get(pool);
+    if (known !== undefined) return known;
+    const id = /uuid: ([0-9a-f-]{36})/.exec(await btrfs("filesystem", "show", pool))?.[1];
+    if (id === undefined) throw new Error(`btrfs does not say which file system ${pool} is`);
+    const directory = `/sys/fs/btrfs/${id}/qgroups`;
+    shownBelow.set(pool, directory);
+    return directory;
+  };
   return {
     createGroup: async (pool, group) => {
       const created = await runner.outcome("btrfs", ["qgroup", "create", group, pool]);
@@ -65,11 +83,17 @@ export const createBtrfs = (runner: ProgramRunner, service: HelperService): Btrf
     tryDestroyGroup: async (pool, group) => {
       await runner.outcome("btrfs", ["qgroup", "destroy", group, pool]);
     },
-    groups: async (pool) => parseGroups(await btrfs("qgroup", "show", "--raw", pool)),
-    ensureConsistent: async (pool) => {
-      const shown = await runner.outcome("btrfs", ["qgroup", "show", "--raw", pool]);
-      if (/inconsistent/.test(shown.stderr))
-        await runner.run("btrfs", ["quota", "rescan", "-w", pool], rescanOptions);
+    groups: async (pool) => {
+      const shown = await showGroups(pool);
+      if (!/inconsistent/.test(shown.stderr)) return parseGroups(shown.stdout);
+      await runner.run("btrfs", ["quota", "rescan", "-w", pool], rescanOptions);
+      return parseGroups((await showGroups(pool)).stdout);
+    },
+    heldBytes: async (pool, group) => {
+      const path = `${await groupsDirectory(pool)}/${group.replace("/", "_")}/referenced`;
+      const bytes = Number(await readFile(path, "utf8"));
+      if (!Number.isSafeInteger(bytes)) throw new Error(`${path} holds no number`);
+      return bytes;
     },
     createSubvolume: async (path, group) => {
       await btrfs("subvolume", "create", ...(group ? ["-i", group] : []), path);

@@ -6,18 +6,13 @@ import type { Places } from "../lib/places.ts";
 import { createTurns } from "../lib/turns.ts";
 import type { Btrfs } from "./btrfs.ts";
 import { openFacts, type VolumeFacts } from "./facts.ts";
-import { growthLimitBytes, readSpace, type PoolSpace } from "./space.ts";
+import { createGrowth, poolGroup, roomToStartBytes } from "./growth.ts";
+import { readSpace, type PoolSpace } from "./space.ts";
 
 export type { VolumeFacts } from "./facts.ts";
 
 /** What a cell is made of; see the helper. All of root's, as ids in a volume are 0-based. */
 const volumeDirectories: readonly string[] = ["root", "work", ".overlay-work"];
-
-/** The quota group above those of all volumes; see `growthLimitBytes`. */
-const poolGroup = "2/1";
-
-/** btrfs reserves far more for a change than it then takes. */
-const roomToStartBytes = 16 * 1024 * 1024;
 
 /**
  * The disks of computers: one subvolume and one quota group each. Everything may be repeated; a step that fails leaves nothing that
@@ -33,7 +28,7 @@ export interface Volumes {
   resize(computerId: string, size: ComputerSize): Promise<void>;
   /**
    * Lets a full volume grow by `roomToStartBytes` while `work` runs: mounting takes some, and freeing a disk takes a computer that starts.
-   * A supervisor that is killed meanwhile leaves that much to it until its next start.
+   * A supervisor that is killed meanwhile leaves that much to the volume until the next time.
    */
   withRoom<T>(computerId: string, work: () => Promise<T>): Promise<T>;
   /** Throws `computer_failed` when subvolumes are nested in it: they cannot be deleted with it. */
@@ -41,15 +36,16 @@ export interface Volumes {
   /** Throws `not_found`. */
   get(computerId: string): VolumeFacts;
   list(): readonly VolumeFacts[];
-  usage(
-    computerIds: readonly string[],
-  ): Promise<ReadonlyMap<string, { readonly bytes: number; readonly limitBytes: number }>>;
+  /** Undefined without a volume. */
+  usage(computerId: string): Promise<{ readonly bytes: number; readonly limitBytes: number } | undefined>;
   space(): Promise<PoolSpace>;
   /**
    * Sets anew what all volumes together may hold, and takes away quota groups of deleted volumes: the kernel frees them some time after
    * the volume. Called from time to time.
    */
   sweep(): Promise<void>;
+  /** Removes images of which no volume was made, but the one for new volumes. Called from time to time. */
+  removeOldImages(): Promise<void>;
 }
 
 export const openVolumes = async (options: {
@@ -68,6 +64,7 @@ export const openVolumes = async (options: {
     await makeDirectory(directory, 0o700);
   const facts = await openFacts({ directory: places.facts, pathOf: places.factsOf });
   const turns = createTurns();
+  const growth = createGrowth(pool, btrfs);
   let lastGroup = 1;
   const reserved = new Set<number>();
 
@@ -83,15 +80,6 @@ export const openVolumes = async (options: {
     });
   };
 
-  const refuseGrowth = async (): Promise<void> => {
-    const space = await readSpace(pool);
-    if (space.growthRefused)
-      throw new HoldfastError("host_full", "the pool is 90 % full; the rest is kept for deleting", {
-        used_bytes: space.usedBytes,
-        total_bytes: space.totalBytes,
-      });
-  };
-
   /** Everything of one volume but its facts, which go last: while they are there the next start repeats this. */
   const remove = async (volume: VolumeFacts): Promise<void> => {
     const path = places.volume(volume.computerId);
@@ -103,7 +91,7 @@ export const openVolumes = async (options: {
   };
 
   const make = async (computerId: string, size: ComputerSize): Promise<void> => {
-    await refuseGrowth();
+    await growth.refuse();
     const image = (await options.images.find(options.image)).digest;
     const slot = takeSlot();
     lastGroup += 1;
@@ -116,7 +104,7 @@ export const openVolumes = async (options: {
         await btrfs.createVolume({
           pool,
           group: volume.group,
-          parentGroup: Number(poolGroup.slice(2)),
+          parentGroup: poolGroup.number,
           limitBytes: computerSizes[size].disk_bytes,
           directory: places.computers,
           name: computerId,
@@ -136,10 +124,8 @@ export const openVolumes = async (options: {
     }
   };
 
-  const limitGrowth = async (extraBytes: number): Promise<void> => {
-    const held = (await btrfs.groups(pool)).find((group) => group.id === poolGroup)?.bytes ?? 0;
-    await btrfs.limitGroup(pool, poolGroup, growthLimitBytes(await readSpace(pool), held) + extraBytes);
-  };
+  const limit = (volume: VolumeFacts, extraBytes = 0): Promise<void> =>
+    btrfs.limitGroup(pool, `1/${volume.group}`, computerSizes[volume.size].disk_bytes + extraBytes);
 
   const volumes: Volumes = {
     create: (computerId, size) =>
@@ -154,32 +140,25 @@ export const openVolumes = async (options: {
       turns(computerId, async () => {
         const volume = volumes.get(computerId);
         if (volume.size === size) return;
-        const bytes = computerSizes[size].disk_bytes;
-        if (bytes > computerSizes[volume.size].disk_bytes) await refuseGrowth();
+        if (computerSizes[size].disk_bytes > computerSizes[volume.size].disk_bytes) await growth.refuse();
         crashPoint("volume.resize:begin");
-        await btrfs.limitGroup(pool, `1/${volume.group}`, bytes);
+        await limit({ ...volume, size });
         crashPoint("volume.resize:limited");
         await facts.write({ ...volume, size });
         crashPoint("volume.resize:recorded");
       }),
     withRoom: (computerId, work) =>
-      turns(computerId, async () => {
-        const volume = volumes.get(computerId);
-        const limits = async (extraBytes: number): Promise<void> => {
-          await btrfs.limitGroup(
-            pool,
-            `1/${volume.group}`,
-            computerSizes[volume.size].disk_bytes + extraBytes,
-          );
-          await limitGrowth(extraBytes);
-        };
-        await limits(roomToStartBytes);
-        try {
-          return await work();
-        } finally {
-          await limits(0);
-        }
-      }),
+      turns(computerId, () =>
+        growth.withRoom(async () => {
+          const volume = volumes.get(computerId);
+          await limit(volume, roomToStartBytes);
+          try {
+            return await work();
+          } finally {
+            await limit(volume);
+          }
+        }),
+      ),
     destroy: (computerId) =>
       turns(computerId, async () => {
         const volume = facts.get(computerId);
@@ -200,27 +179,27 @@ export const openVolumes = async (options: {
       throw new HoldfastError("not_found", `there is no volume of ${computerId} on this host`);
     },
     list: () => [...facts.all()].filter((volume) => volume.state === "ready"),
-    usage: async (computerIds) => {
-      const groups = new Map((await btrfs.groups(pool)).map((group) => [group.id, group]));
-      const usage = new Map<string, { readonly bytes: number; readonly limitBytes: number }>();
-      for (const computerId of computerIds) {
-        const volume = facts.get(computerId);
-        const group = volume && groups.get(`1/${volume.group}`);
-        if (volume && group)
-          usage.set(computerId, { bytes: group.bytes, limitBytes: computerSizes[volume.size].disk_bytes });
-      }
-      return usage;
+    usage: async (computerId) => {
+      const volume = facts.get(computerId);
+      if (volume?.state !== "ready") return undefined;
+      const bytes = await btrfs.heldBytes(pool, `1/${volume.group}`);
+      return { bytes, limitBytes: computerSizes[volume.size].disk_bytes };
     },
     space: () => readSpace(pool),
     sweep: async () => {
+      const groups = await btrfs.groups(pool);
+      // Looked at after them: the facts of a volume that is being made are there before its group.
       const used = new Set([...facts.all()].map((volume) => `1/${volume.group}`));
-      await btrfs.ensureConsistent(pool);
-      await limitGrowth(0);
-      for (const group of await btrfs.groups(pool)) {
-        const ownerless = group.level === 1 && !used.has(group.id) && Number(group.id.slice(2)) <= lastGroup;
+      await growth.renew();
+      for (const group of groups) {
+        const ownerless = group.level === 1 && !used.has(group.id);
         if (ownerless || group.stale) await btrfs.tryDestroyGroup(pool, group.id);
       }
     },
+    removeOldImages: () =>
+      options.images.removeExcept(
+        new Set([options.image, ...[...facts.all()].map((volume) => volume.image)]),
+      ),
   };
 
   const recover = async (): Promise<void> => {
@@ -242,7 +221,7 @@ export const openVolumes = async (options: {
       if (!facts.get(name))
         throw new Error(`${places.computers}/${name} belongs to no known computer. Move it away.`);
     }
-    if (!groups.some((group) => group.id === poolGroup)) await btrfs.createGroup(pool, poolGroup);
+    if (!groups.some((group) => group.id === poolGroup.id)) await btrfs.createGroup(pool, poolGroup.id);
     await volumes.sweep();
   };
   await recover();
