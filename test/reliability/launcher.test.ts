@@ -110,6 +110,16 @@ test("a killed keeper takes its program with it, and both are started again", as
   await assertCellLives();
 });
 
+test("a control that is killed again and again, each time right after it served, is back within 5 s each time", async () => {
+  for (let count = 0; count < 6; count += 1) {
+    const { control } = await pidsOf();
+    kill(control);
+    await until("it is gone", async () => (await pidsOf())["control"] !== control);
+    await allReady(5000);
+  }
+  await assertCellLives();
+});
+
 test("all killed at once, launcher too: one up brings everything back, the cell never went", async () => {
   const pids = await pidsOf();
   for (const pid of Object.values(pids)) kill(pid);

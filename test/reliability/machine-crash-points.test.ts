@@ -28,22 +28,8 @@ const ask = (method: string, path: string, body?: unknown, key?: string): Promis
     key === undefined ? {} : { "idempotency-key": `"${key}"` },
   );
 
-/** As the launcher sees it: one that ends sooner is started again later and later. */
-const soundAfterMs = 5500;
-
-/** Resolves once control has run for so long that its end is a new story to the launcher. */
-const soundRun = async (): Promise<void> => {
-  const { control } = await instance.programs();
-  const text = await readFile(`/proc/${control?.pid}/stat`, "utf8");
-  const startedAtTicks = Number(text.slice(text.lastIndexOf(")") + 2).split(" ")[19]);
-  const uptime = async (): Promise<number> => Number((await readFile("/proc/uptime", "utf8")).split(" ")[0]);
-  const soundAt = startedAtTicks / 100 + soundAfterMs / 1000;
-  await until("control has run for a while", async () => (await uptime()) >= soundAt);
-};
-
 /** Does `work` on a control that dies at `point`, then waits for the next one. Fails when the point was not reached. */
 const killedAt = async (point: string, work: () => Promise<Reply>): Promise<void> => {
-  await soundRun();
   await writeFile(files.control, point);
   const reply = await work().catch(() => undefined);
   // The point is taken out by the program that dies there.
@@ -218,8 +204,6 @@ test("killed at process-before-deleted: what never ran is not running", async ()
 
 for (const point of ["process-before-observed", "process-observed"])
   test(`killed at ${point}: the end of a background process is told once`, async () => {
-    // Before the process starts: its end is what control is to die at.
-    await soundRun();
     await ask("POST", "/v1/computers", { name: point });
     const started = await ask("POST", `/v1/computers/${point}/processes`, { command: "sleep 3; exit 9" });
     const id = String(started.body["id"]);

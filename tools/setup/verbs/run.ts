@@ -3,6 +3,7 @@ import { once } from "node:events";
 import {
   createBackoff,
   placesOf,
+  readAnnouncedLabels,
   readRecord,
   readSettings,
   recordPath,
@@ -33,12 +34,11 @@ export const run = async (options: HostArguments): Promise<number> => {
   const { records } = placesOf(settings.instance, settings.data);
   const stop = new AbortController();
   for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => stop.abort());
-  const backoff = createBackoff(Math.random);
+  const backoff = createBackoff(Math.random, () => systemClock.monotonic());
   for (;;) {
-    const since = systemClock.monotonic();
     try {
       await untilLauncherEnds(records, stop.signal);
-      await systemClock.sleep(backoff.next(systemClock.monotonic() - since), stop.signal);
+      await systemClock.sleep(backoff.next(await launcherServed(records)), stop.signal);
     } catch (error) {
       if (stop.signal.aborted) return 0;
       throw error;
@@ -59,7 +59,7 @@ export const run = async (options: HostArguments): Promise<number> => {
 };
 
 /** How often it is looked at besides what the kernel tells: nobody notes the end of a launcher that was killed with its keeper. */
-const lookEveryMs = 200;
+const lookEveryMs = 1000;
 
 const untilLauncherEnds = async (records: string, signal: AbortSignal): Promise<void> => {
   if (!(await launcherRuns(records))) return;
@@ -69,6 +69,12 @@ const untilLauncherEnds = async (records: string, signal: AbortSignal): Promise<
   } finally {
     changes.close();
   }
+};
+
+/** Whether the launcher that ran last came to where it watches programs. */
+const launcherServed = async (records: string): Promise<boolean> => {
+  const record = await readRecord(recordPath({ records }, "launcher"));
+  return record !== undefined && (await readAnnouncedLabels(records, record.program.pid)) !== undefined;
 };
 
 const launcherRuns = async (records: string): Promise<boolean> =>
