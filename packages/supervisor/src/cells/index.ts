@@ -25,7 +25,7 @@ export interface Cells {
   forget(computerId: string): Promise<void>;
   /** Changes the limits of a cell that runs; throws `wrong_state` when it uses more memory than the new size has. */
   resize(computerId: string, size: ComputerSize): Promise<void>;
-  /** Cell ids that are unknown or exited. Frozen ones hold no lease and are not missing. */
+  /** Cell ids that are unknown or exited. Frozen ones hold no lease and are not missing. Side by side: none waits for another's turn. */
   renew(
     cells: readonly { readonly computer_id: string; readonly cell_id: string }[],
     leaseMs: number,
@@ -204,16 +204,18 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
         await records.write(cell.record);
       }),
     renew: async (wanted, leaseMs) => {
-      const missing: string[] = [];
-      for (const { computer_id: computerId, cell_id: cellId } of wanted) {
-        const cell = alive(computerId);
-        if (cell?.record.cellId !== cellId) missing.push(cellId);
-        else if (cell.state === "running")
-          await turns(computerId, async () => {
-            if (alive(computerId) === cell && cell.state === "running") await lease(cell, leaseMs);
-          });
-      }
-      return missing;
+      const renewed = await Promise.all(
+        wanted.map(async ({ computer_id: computerId, cell_id: cellId }) => {
+          const cell = alive(computerId);
+          if (cell?.record.cellId !== cellId) return { cellId, missing: true };
+          if (cell.state === "running")
+            await turns(computerId, async () => {
+              if (alive(computerId) === cell && cell.state === "running") await lease(cell, leaseMs);
+            });
+          return { cellId, missing: false };
+        }),
+      );
+      return renewed.filter(({ missing }) => missing).map(({ cellId }) => cellId);
     },
     list: () => [...cells.values()].map(view),
     usage: (computerId) => cgroups.usage(computerId),
