@@ -1,24 +1,26 @@
 import { HoldfastError, limits, operations, type Operation, type OperationName } from "@holdfast/contract";
 import type { Clock, CrashPoint, Logger, NewId } from "@holdfast/kit";
+import { anonymousOf } from "./authority/anonymous.ts";
 import { authorize, offers } from "./authority/authorize.ts";
 import type { Authority } from "./authority/identify.ts";
 import { createHeldBytes } from "./authority/held.ts";
 import { createConcurrency, type RateLimiter } from "./authority/rate.ts";
 import { createAdmission, type Replayed } from "./dispatch/admission.ts";
-import { asHoldfastError } from "./dispatch/failure.ts";
+import { asHoldfastError, retryAfter } from "./dispatch/failure.ts";
 import { createEntrances } from "./dispatch/entrance.ts";
 import { createFollowing } from "./dispatch/follow.ts";
+import { createObserve } from "./dispatch/observe.ts";
+import { beginProgress, type Progress } from "./dispatch/progress.ts";
+import { createRecorder, subjectOf } from "./dispatch/recorder.ts";
 import { letGo, untilEnd } from "./dispatch/streams.ts";
 import { validate } from "./dispatch/validate.ts";
-import type { Dispatch, DispatchRequest, Outcome, RateState } from "./domain/dispatch.ts";
+import type { Dispatch, DispatchRequest, Outcome } from "./domain/dispatch.ts";
 import type { Handler, OperationContext, Result } from "./domain/handler.ts";
 import type { Module } from "./domain/module.ts";
 import type { Approvals, Budget, KillSwitch, Reservation } from "./domain/ports.ts";
 import type { Principal } from "./domain/principal.ts";
 import type { RecordSink } from "./domain/record-sink.ts";
 import { inputDigest } from "./lib/digest.ts";
-import { networkOf } from "./lib/network.ts";
-import type { NewRecord } from "./store/records.ts";
 import type { Store } from "./store/transaction.ts";
 
 export interface DispatchParts {
@@ -45,23 +47,6 @@ export interface RunningDispatch extends Dispatch {
   stop(): void;
 }
 
-/** What is known of a request so far; a refusal is recorded with as much of it as there is. */
-interface Progress {
-  readonly operationId: string;
-  readonly startedAtMs: number;
-  readonly startedAt: number;
-  principal: Principal;
-  rate: (RateState & { readonly allowed: boolean }) | null;
-  digest: Buffer;
-  /** True once an admitted record exists: the outcome is recorded there, not as a refusal. */
-  admitted: boolean;
-  /** Resolved when the credential ends while the operation is under way. */
-  readonly ended: PromiseWithResolvers<HoldfastError>;
-  /** True once the operation has been done: its answer stands, also where it ended the caller's own credential. */
-  done: boolean;
-  leave: () => void;
-}
-
 /** The life of every request. Nothing runs an operation but this. */
 export const createDispatch = (parts: DispatchParts): RunningDispatch => {
   const admission = createAdmission(parts);
@@ -69,23 +54,14 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
   const held = createHeldBytes();
   const requests = createConcurrency(limits.concurrentRequestsPerPrincipal, "requests");
   const open = createConcurrency(limits.concurrentStreamsPerPrincipal, "streams");
-  const anonymous = createAnonymous(parts.accountId);
+  const anonymous = anonymousOf(parts.accountId);
+  const recorder = createRecorder(parts);
+  const observe = createObserve({ ...parts, recorder });
   const stopping = new AbortController();
 
   const dispatch = async (request: DispatchRequest): Promise<Outcome> => {
     const operation: Operation = operations[request.operation];
-    const progress: Progress = {
-      operationId: parts.ids("operation"),
-      startedAtMs: parts.clock.now(),
-      startedAt: parts.clock.monotonic(),
-      principal: anonymous,
-      rate: null,
-      digest: emptyDigest,
-      admitted: false,
-      ended: Promise.withResolvers(),
-      done: false,
-      leave: () => {},
-    };
+    const progress = beginProgress(parts, request, anonymous);
     const serving = serveOrFail(request, operation, progress);
     const first = await Promise.race([serving, progress.ended.promise]);
     if (!(first instanceof HoldfastError)) return first;
@@ -106,13 +82,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     } catch (error) {
       progress.leave();
       const failure = asHoldfastError(error, parts.logger, progress.operationId);
-      // Refusals are recorded at the rate of requests: a flood of them must not fill the disk.
-      const who =
-        progress.principal === anonymous ? networkOf(request.source.address) : progress.principal.id;
-      if (!progress.admitted && parts.rate.take(`refusals ${who}`).allowed) {
-        const refused = { ...recordOf(request, progress, null), outcome: "refused" as const };
-        parts.records.refuse({ ...refused, error: failure.code, durationMs: since(progress) });
-      }
+      if (!progress.admitted) recorder.refused(progress, failure);
       return failed(progress, failure);
     }
   };
@@ -137,7 +107,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     if (operation.scope !== "public")
       progress.principal = await parts.authority.identify(request.credential, request.source);
     const principal = progress.principal;
-    const subject = principal === anonymous ? `address ${networkOf(request.source.address)}` : principal.id;
+    const subject = subjectOf(progress);
     const entered = request.entrance?.claim();
     if (entered) progress.leave = entered.leave;
     progress.rate = entered ? { ...entered.rate, allowed: true } : parts.rate.take(subject);
@@ -220,39 +190,13 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     const reservation = passed;
 
     if (operation.consequence === "observe") {
-      // Looking is recorded in batches: no durable statement on its path.
-      parts.records.reserve();
-      progress.admitted = true;
-      const finish = (error: unknown, target: string | null): void => {
-        const failure =
-          error === undefined ? null : asHoldfastError(error, parts.logger, progress.operationId);
-        parts.records.add({
-          ...recordOf(request, progress, target),
-          outcome: failure ? "failed" : "succeeded",
-          error: failure?.code ?? null,
-          durationMs: since(progress),
-        });
-        progress.leave();
-      };
-      let result: Result;
-      try {
-        result = await handler.run(context, params, {});
-        progress.done = true;
-      } catch (error) {
-        finish(error, null);
-        throw error;
-      }
-      const target = result.target ?? null;
-      return answered(
-        untilEnd(result, (error) => Promise.resolve(finish(error, target)), parts.logger),
-        false,
-        null,
-      );
+      const result = await observe(progress, () => handler.run(context, params, {}));
+      return answered(result, false, null);
     }
 
     // record admitted
     parts.running.add(progress.operationId);
-    const admitted = await admit.record(recordOf(request, progress, null)).catch(async (error: unknown) => {
+    const admitted = await admit.record(recorder.begun(progress, null)).catch(async (error: unknown) => {
       parts.running.delete(progress.operationId);
       await reservation.release();
       throw error;
@@ -271,7 +215,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
           result,
           error,
           reservation,
-          durationMs: since(progress),
+          durationMs: recorder.took(progress),
         });
       } finally {
         parts.running.delete(progress.operationId);
@@ -302,21 +246,6 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     return answered(result, false, admit.expiresAtMs);
   };
 
-  const since = (progress: Progress): number => Math.round(parts.clock.monotonic() - progress.startedAt);
-
-  const recordOf = (request: DispatchRequest, progress: Progress, target: string | null): NewRecord => ({
-    id: progress.operationId,
-    accountId: progress.principal.accountId,
-    nodeId: parts.nodeId,
-    operation: request.operation,
-    principalId: progress.principal.id,
-    credentialId: progress.principal.credentialId,
-    source: `${request.source.door} ${request.source.address}`.slice(0, 100),
-    target,
-    inputDigest: progress.digest,
-    startedAtMs: progress.startedAtMs,
-  });
-
   return Object.assign(dispatch, {
     identify: (credential: DispatchRequest["credential"], source: DispatchRequest["source"]) =>
       parts.authority.identify(credential, source),
@@ -330,25 +259,3 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     },
   });
 };
-
-const emptyDigest = Buffer.alloc(0);
-
-/** A limit that knows better says so in its details; the request rate knows when there is room again. */
-const retryAfter = (failure: HoldfastError, rate: RateState | null): number | null => {
-  const asked = failure.details["retry_after_ms"];
-  if (typeof asked === "number") return asked;
-  if (failure.code === "rate_limited" && rate) return rate.resetMs;
-  return failure.definition.status === 503 || failure.definition.status === 429 ? 1000 : null;
-};
-
-/** Whoever calls a public operation. */
-const createAnonymous = (accountId: string): Principal => ({
-  kind: "anonymous",
-  id: "anonymous",
-  accountId,
-  name: "anonymous",
-  ceilings: null,
-  credentialId: "none",
-  expiresAtMs: null,
-  confirmedUntilMs: 0,
-});

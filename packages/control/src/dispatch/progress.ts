@@ -1,0 +1,56 @@
+import type { HoldfastError } from "@holdfast/contract";
+import type { Clock, NewId } from "@holdfast/kit";
+import type { DispatchRequest, RateState } from "../domain/dispatch.ts";
+import type { Principal, Source } from "../domain/principal.ts";
+
+/** Who asks for what, as far as it is known by now: a refusal is recorded with as much of it as there is. */
+export interface Asked {
+  readonly operationId: string;
+  readonly operation: string;
+  readonly source: Source;
+  /** Unix milliseconds, and the same moment monotonic. */
+  readonly startedAtMs: number;
+  readonly startedAt: number;
+  readonly principal: Principal;
+  /** Of the input; empty until that was read. */
+  readonly digest: Buffer;
+}
+
+/** How far a request has come. */
+export interface Progress extends Asked {
+  principal: Principal;
+  rate: (RateState & { readonly allowed: boolean }) | null;
+  digest: Buffer;
+  /** True once an admitted record exists: the outcome is recorded there, not as a refusal. */
+  admitted: boolean;
+  /** Resolved when the credential ends while the operation is under way. */
+  readonly ended: PromiseWithResolvers<HoldfastError>;
+  /** True once the operation has been done: its answer stands, also where it ended the caller's own credential. */
+  done: boolean;
+  /** Gives back all that the request holds. */
+  leave: () => void;
+}
+
+interface Parts {
+  readonly clock: Clock;
+  readonly ids: NewId;
+}
+
+export const askedOf = (parts: Parts, operation: string, principal: Principal, source: Source): Asked => ({
+  operationId: parts.ids("operation"),
+  operation,
+  source,
+  startedAtMs: parts.clock.now(),
+  startedAt: parts.clock.monotonic(),
+  principal,
+  digest: Buffer.alloc(0),
+});
+
+export const beginProgress = (parts: Parts, request: DispatchRequest, nobody: Principal): Progress => ({
+  ...askedOf(parts, request.operation, nobody, request.source),
+  rate: null,
+  admitted: false,
+  ended: Promise.withResolvers(),
+  done: false,
+  leave: () => {},
+});
