@@ -117,7 +117,7 @@ const viewSchema = z.object({
   btrfs_requests: outcomes,
   connections: outcomes,
 });
-export type TrialView = z.output<typeof viewSchema>;
+type TrialView = z.output<typeof viewSchema>;
 
 const longestBytes = 256 * 1024;
 
@@ -141,7 +141,7 @@ const readView = async (path: string, clock: Clock): Promise<TrialView> => {
 };
 
 /** Throws naming the first thing that a cell on this host could do and must not. */
-export const refuseWeaker = (view: TrialView, policy: Policy, firstId: number, idCount: number): void => {
+const refuseWeaker = (view: TrialView, policy: Policy, firstId: number, idCount: number): void => {
   const refuse = (what: string): never => {
     throw new Error(`in a cell on this host ${what}`);
   };
@@ -183,7 +183,7 @@ const capabilityBits: Readonly<Record<string, number>> = {
   CAP_NET_BIND_SERVICE: 10,
 };
 
-export const capabilityMask = (names: readonly string[]): bigint =>
+const capabilityMask = (names: readonly string[]): bigint =>
   names.reduce((mask, name) => {
     const bit = capabilityBits[name];
     if (bit === undefined) throw new Error(`${name} is not a capability that a cell may be given`);

@@ -60,7 +60,7 @@ const refuseWithoutQuota = async (path: string, pool: string, btrfs: Btrfs): Pro
 };
 
 /** Options of the mount at `path`, the last one if several are stacked. */
-export const mountFlags = (table: string, path: string): string[] | undefined =>
+const mountFlags = (table: string, path: string): string[] | undefined =>
   table
     .split("\n")
     .map((line) => line.split(" "))

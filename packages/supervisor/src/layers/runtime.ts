@@ -18,7 +18,7 @@ export const runtimeLayer = (runner: ProgramRunner, runtime: string): Layer => (
   },
 });
 
-export const parseVersion = (text: string): number[] | undefined =>
+const parseVersion = (text: string): number[] | undefined =>
   /^crun version (\d+(?:\.\d+)*)/m.exec(text)?.[1]?.split(".").map(Number);
 
 export const atLeast = (version: readonly number[], wanted: readonly number[]): boolean => {
