@@ -2,19 +2,10 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { openCellHost, type CellHost } from "../support/cell-host.ts";
+import { test } from "node:test";
+import { type CellHost, useCellHost } from "../support/cell-host.ts";
 
-let host: CellHost;
-before(async () => {
-  host = await openCellHost();
-  await host.start();
-});
-after(async () => {
-  const left = await host.leftovers([]);
-  await host.close();
-  assert.deepEqual(left, []);
-});
+const host = await useCellHost();
 
 const btrfs = (...argv: readonly string[]): string => execFileSync("btrfs", argv, { encoding: "utf8" });
 const image = (): string =>

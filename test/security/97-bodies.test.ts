@@ -1,24 +1,11 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { limits } from "@holdfast/contract";
-import { call, createKey, enrolOwner, startControl, type TestControl } from "../support/control.ts";
-import { startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { call, createKey, useControl } from "../support/control.ts";
 import { until } from "../support/until.ts";
 
-let postgres: TestPostgres;
-let control: TestControl;
-let owner: string;
-const cleanups: (() => unknown)[] = [];
-before(async () => {
-  postgres = await startPostgres();
-  control = await startControl({ after: (work) => void cleanups.unshift(work as () => unknown) }, postgres);
-  owner = await enrolOwner(control);
-});
-after(async () => {
-  for (const cleanup of cleanups) await cleanup();
-  await postgres.stop();
-});
+const { control, owner } = await useControl();
 
 const stranger = `hf_${"A".repeat(43)}`;
 const head = (path: string, token: string | undefined, lines: readonly string[]): string =>
@@ -67,10 +54,10 @@ test("97: who is not known is refused from the head, whatever body is announced,
   const check = async ([path, token, status]: (typeof cases)[number], framing: string): Promise<void> => {
     const { socket, reply, closed } = open(head(path, token, [framing]));
     try {
-      await until(`${path} is answered`, () => reply().includes("\r\n\r\n"), { withinMs: 3000 });
+      await until(`${path} is answered`, () => reply().includes("\r\n\r\n"));
       assert.equal(statusOf(reply()), status, `${path} ${reply()}`);
       assert.match(reply(), /connection: close/i, path);
-      await until(`${path} is closed`, closed, { withinMs: 4000 });
+      await until(`${path} is closed`, closed);
     } finally {
       socket.destroy();
     }
@@ -87,9 +74,9 @@ test("97: a stranger who goes on sending gets the refusal, and is cut off", asyn
     };
     socket.on("drain", send);
     send();
-    await until(`${path} is refused`, () => statusOf(reply()) !== 0, { withinMs: 3000 });
+    await until(`${path} is refused`, () => statusOf(reply()) !== 0);
     assert.ok([401, 413].includes(statusOf(reply())), reply());
-    await until(`${path} is cut off`, closed, { withinMs: 4000 });
+    await until(`${path} is cut off`, closed);
     assert.ok(socket.bytesWritten < 64 * 1024 * 1024, `${socket.bytesWritten} bytes were taken`);
   }
 });
@@ -97,7 +84,7 @@ test("97: a stranger who goes on sending gets the refusal, and is cut off", asyn
 test("97: a body is only asked for once it is known who sends it", async () => {
   const key = await createKey(control, owner, "continues");
   const refused = open(head("/v1/computers", stranger, [length, "Expect: 100-continue"]));
-  await until("the stranger is answered", () => statusOf(refused.reply()) !== 0, { withinMs: 3000 });
+  await until("the stranger is answered", () => statusOf(refused.reply()) !== 0);
   assert.equal(statusOf(refused.reply()), 401);
   refused.socket.destroy();
   for (const [path, token] of [
@@ -108,10 +95,9 @@ test("97: a body is only asked for once it is known who sends it", async () => {
     const { socket, reply } = open(
       head(path, token, [`Content-Length: ${body.length}`, "Expect: 100-continue"]),
     );
-    await until(`${path} says go on`, () => statusOf(reply()) === 100, { withinMs: 3000, detail: reply });
+    await until(`${path} says go on`, () => statusOf(reply()) === 100, { detail: reply });
     socket.write(body);
     await until(`${path} answers`, () => /HTTP\/1\.1 20[01]/.test(reply()), {
-      withinMs: 3000,
       detail: reply,
     });
     socket.destroy();

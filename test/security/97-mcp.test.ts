@@ -1,33 +1,17 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { limits } from "@holdfast/contract";
 // oxlint-disable-next-line typescript/no-deprecated -- the door uses it too.
 import { Server } from "@modelcontextprotocol/server";
 import { callersOf } from "../../packages/control/src/doors/mcp/door.ts";
 import { createMcpEndpoint, type McpEndpoint } from "../../packages/control/src/doors/mcp/endpoint.ts";
 import { systemClock } from "@holdfast/kit";
-import { call, createKey, enrolOwner, startControl, type TestControl } from "../support/control.ts";
-import { startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { call, createKey, useControl } from "../support/control.ts";
+import { query } from "../support/query.ts";
 import { until } from "../support/until.ts";
 
-let postgres: TestPostgres;
-let control: TestControl;
-let owner: string;
-const cleanups: (() => unknown)[] = [];
-before(async () => {
-  postgres = await startPostgres();
-  control = await startControl(
-    { after: (work) => void cleanups.unshift(work as () => unknown) },
-    postgres,
-    // Time that stands still refills nothing.
-    { clock: { ...systemClock, monotonic: () => 1000 } },
-  );
-  owner = await enrolOwner(control);
-});
-after(async () => {
-  for (const cleanup of cleanups) await cleanup();
-  await postgres.stop();
-});
+// Time that stands still refills nothing.
+const { control, owner } = await useControl({ clock: { ...systemClock, monotonic: () => 1000 } });
 
 const headers = (token: string) => ({
   authorization: `Bearer ${token}`,
@@ -69,6 +53,39 @@ test("97: whatever is asked at the MCP door counts as a request, a tool's call o
   assert.equal(await spent([tool, request("tools/list", 2), { ...tool, id: 3 }, { ...tool, id: 4 }]), 4);
 });
 
+/** What was refused to this principal so far, with how often. */
+const refusedTo = async (principal: string): Promise<Readonly<Record<string, number>>> => {
+  const rows = await query(
+    control.databaseUrl,
+    `select concat_ws(' ', operation, error, source) as what, count(*)::int as n from operations where principal_id = '${principal}' and outcome = 'refused' group by 1`,
+  );
+  return Object.fromEntries(rows.map(({ what, n }) => [String(what), Number(n)]));
+};
+
+test("97: what the MCP door refuses by itself is recorded like any refusal, and a flood of it within bounds", async () => {
+  const greedy = await createKey(control, owner, "recorded");
+  const large = { ...request("ping", 1), more: "x".repeat(limits.jsonBodyBytes) };
+  assert.equal((await post(greedy.secret, large)).status, 413);
+  const batch = Array.from({ length: 100 }, (_, id) => request("tools/call", id, { name: "none" }));
+  const batches = limits.requestsPerWindow / batch.length;
+  for (let sent = 0; sent < batches; sent += 1) assert.equal((await post(greedy.secret, batch)).status, 200);
+  for (let sent = 0; sent < batches; sent += 1) assert.equal((await post(greedy.secret, batch)).status, 429);
+  const door = (error: string): string => `mcp.request ${error} mcp 127.0.0.1`;
+  await until("they are recorded", async () => {
+    const refused = await refusedTo(greedy.assistant);
+    // The last batch that was let in asked for one more than there was left.
+    return refused[door("too_large")] === 1 && refused[door("rate_limited")] === batches + 1;
+  });
+  const { secret } = greedy;
+  const waves = Array.from({ length: Math.ceil(limits.requestsPerWindow / 40) + 2 });
+  for (const _ of waves)
+    await Promise.all(Array.from({ length: 40 }, () => post(secret, request("ping", 1))));
+  await until("no more than the window allows are recorded", async () => {
+    const refused = await refusedTo(greedy.assistant);
+    return (refused[door("rate_limited")] ?? 0) + 1 === limits.requestsPerWindow;
+  });
+});
+
 test("97: who asks without end is told to wait, and another one is not", async () => {
   const greedy = await createKey(control, owner, "without-end");
   const modest = await createKey(control, owner, "modest");
@@ -83,7 +100,7 @@ test("97: who asks without end is told to wait, and another one is not", async (
 });
 
 /** The product's endpoint, for a server that has something to subscribe to. */
-const listening = (): McpEndpoint => {
+const listening = (context: TestContext): McpEndpoint => {
   const endpoint = createMcpEndpoint({
     factory: () =>
       // oxlint-disable-next-line typescript/no-deprecated -- as above.
@@ -93,7 +110,7 @@ const listening = (): McpEndpoint => {
     allowOrigin: () => true,
     onError: () => {},
   });
-  cleanups.unshift(() => endpoint.close());
+  context.after(() => endpoint.close());
   return endpoint;
 };
 
@@ -123,9 +140,9 @@ const listen = (endpoint: McpEndpoint, token: string, id: number): Promise<Respo
     undefined,
   );
 
-test("97: a subscription is a stream of its principal, and ends with its key", async () => {
+test("97: a subscription is a stream of its principal, and ends with its key", async (context) => {
   const key = await createKey(control, owner, "listener");
-  const endpoint = listening();
+  const endpoint = listening(context);
   const open = await Promise.all(
     Array.from({ length: limits.concurrentStreamsPerPrincipal }, (_, id) => listen(endpoint, key.secret, id)),
   );

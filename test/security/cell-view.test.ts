@@ -1,14 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { type CellHost, openCellHost } from "../support/cell-host.ts";
+import { test } from "node:test";
+import { useCellHost } from "../support/cell-host.ts";
 import { compareView } from "../support/cell-view.ts";
 
-let host: CellHost;
-before(async () => {
-  host = await openCellHost();
-  await host.start();
-});
-after(() => host.close());
+const host = await useCellHost();
 
 test("66: what a cell sees and may do equals the stored copy", async () => {
   const id = await host.newComputer();

@@ -1,9 +1,11 @@
+import assert from "node:assert/strict";
 import { randomBytes, randomInt } from "node:crypto";
 import { spawn } from "node:child_process";
 import { mkdir, open, readFile, rm } from "node:fs/promises";
 import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
+import { after } from "node:test";
 import {
   agentSocketPath,
   socketPath,
@@ -18,6 +20,7 @@ import { SocketAgents } from "../../packages/control/src/agents/index.ts";
 import { ensureAgent } from "../../tools/setup/steps/agent.ts";
 import { ensureImage } from "../../tools/setup/steps/image.ts";
 import { ensurePool } from "../../tools/setup/steps/pool.ts";
+import { onInterruption } from "./interruption.ts";
 import { leftovers } from "./leaks.ts";
 
 const root = new URL("../..", import.meta.url).pathname;
@@ -73,6 +76,31 @@ export interface CellHost {
   close(): Promise<void>;
 }
 
+/**
+ * The cell host of a test file, serving. Await it at the top of the file: afterwards no trace of a computer may be left, and the host goes
+ * with its pool whatever happened.
+ */
+export const useCellHost = async (): Promise<CellHost> => {
+  const host = await openCellHost();
+  try {
+    await host.start();
+  } catch (error) {
+    await host.close();
+    throw error;
+  }
+  after(async () => {
+    try {
+      const { volumes } = await host.control.call("volume.list", {});
+      for (const { computer_id } of volumes) await host.control.call("volume.destroy", { computer_id });
+      assert.deepEqual(await host.leftovers([]), []);
+    } finally {
+      await host.close();
+    }
+  });
+  return host;
+};
+
+/** One that the caller starts and closes. */
 export const openCellHost = async (): Promise<CellHost> => {
   const shortId = randomBytes(8)
     .toString("hex")
@@ -81,14 +109,15 @@ export const openCellHost = async (): Promise<CellHost> => {
   const instance = `t${shortId}`;
   const data = `/var/lib/holdfast-test-${instance}`;
   const places = placesOf(instance, data);
-  await mkdir(data, { recursive: true, mode: 0o711 });
-  await mkdir(places.poolGuard, { recursive: true, mode: 0o700 });
-  for (const directory of ["supervisor", "cells"])
-    await mkdir(join(places.run, directory), { recursive: true, mode: 0o711 });
-  const quiet = (): void => {};
-  const { value: agent } = await ensureAgent(root, quiet);
-  await ensurePool(places, 3 * 1024 ** 3);
-  const { value: image } = await ensureImage(root, places, quiet);
+  const forget = onInterruption(() => takeAway(places));
+  let agent: string;
+  let image: string;
+  try {
+    ({ agent, image } = await prepare(places));
+  } catch (error) {
+    await takeAway(places);
+    throw error;
+  }
   const log = join(data, "supervisor.log");
   const base = testIds.first + randomInt(testIds.choices) * testIds.blocks * idsPerComputer;
   const flags = [
@@ -128,8 +157,18 @@ export const openCellHost = async (): Promise<CellHost> => {
   const agents = new SocketAgents({ socketPath: (id) => agentSocketPath(instance, id), clock: systemClock });
   let keeper: ReturnType<typeof spawn> | undefined;
   const gone = async (): Promise<void> => {
-    if (keeper && keeper.exitCode === null && keeper.signalCode === null) await once(keeper, "exit");
+    if (keeper && isAlive(keeper)) await once(keeper, "exit");
     keeper = undefined;
+  };
+
+  const end = async (): Promise<void> => {
+    keeper?.kill("SIGKILL");
+    await gone();
+  };
+  let isOpen = true;
+  /** A test that goes on while its process is being ended starts nothing again. */
+  const mustBeOpen = (): void => {
+    if (!isOpen) throw new Error("the host is closed");
   };
 
   const host: CellHost = {
@@ -143,6 +182,7 @@ export const openCellHost = async (): Promise<CellHost> => {
     agents,
     log,
     start: async (options = {}) => {
+      mustBeOpen();
       const output = await open(log, "a", 0o600);
       const sockets = [launcher, control].map((_, index) =>
         socketPath(instance, "supervisor", index === 0 ? "launcher" : "control"),
@@ -169,12 +209,12 @@ export const openCellHost = async (): Promise<CellHost> => {
       await ready(host, keeper);
     },
     kill: async () => {
-      keeper?.kill("SIGKILL");
-      await gone();
+      mustBeOpen();
+      await end();
     },
     ended: async (withinMs) => {
       const waiting = keeper;
-      if (!waiting || waiting.exitCode !== null || waiting.signalCode !== null) return true;
+      if (!waiting || !isAlive(waiting)) return true;
       const abort = new AbortController();
       const timeout = systemClock.after(withinMs, () => abort.abort());
       try {
@@ -224,21 +264,50 @@ export const openCellHost = async (): Promise<CellHost> => {
         { computers },
       ),
     close: async () => {
-      if (keeper && keeper.exitCode === null && keeper.signalCode === null) {
-        await launcher.call("clear", {}).catch(quiet);
-      }
-      await host.kill();
+      // What runs on without its supervisor can only be ended by one.
+      if (!isAlive(keeper) && (await host.leftovers([])).some((trace) => /^(process|cgroup) /.test(trace)))
+        await host.start().catch(() => undefined);
+      isOpen = false;
+      if (isAlive(keeper)) await launcher.call("clear", {}).catch(() => undefined);
+      await end();
       control.close();
       launcher.close();
-      const device = (await command(["findmnt", "--noheadings", "--output", "SOURCE", places.pool])).trim();
-      await command(["umount", places.pool]);
-      if (device.startsWith("/dev/loop")) await command(["losetup", "--detach", device]);
-      await rm(data, { recursive: true, force: true });
-      await rm(places.run, { recursive: true, force: true });
+      await takeAway(places);
+      stay();
     },
   };
+  const stay = onInterruption(() => host.close());
+  forget();
   return host;
 };
+
+/** The directories, the pool, and what is installed on it. */
+const prepare = async (places: Places): Promise<{ readonly agent: string; readonly image: string }> => {
+  const quiet = (): void => {};
+  await mkdir(places.data, { recursive: true, mode: 0o711 });
+  await mkdir(places.poolGuard, { recursive: true, mode: 0o700 });
+  for (const directory of ["supervisor", "cells"])
+    await mkdir(join(places.run, directory), { recursive: true, mode: 0o711 });
+  const { value: agent } = await ensureAgent(root, quiet);
+  await ensurePool(places, 3 * 1024 ** 3);
+  const { value: image } = await ensureImage(root, places, quiet);
+  return { agent, image };
+};
+
+/** Takes away what `prepare` has made so far. */
+const takeAway = async (places: Places): Promise<void> => {
+  const mounted = await command(["findmnt", "--noheadings", "--output", "SOURCE", places.pool]).catch(
+    () => "",
+  );
+  const device = mounted.trim();
+  if (device !== "") await command(["umount", places.pool]);
+  if (device.startsWith("/dev/loop")) await command(["losetup", "--detach", device]);
+  await rm(places.data, { recursive: true, force: true });
+  await rm(places.run, { recursive: true, force: true });
+};
+
+const isAlive = (keeper: ReturnType<typeof spawn> | undefined): boolean =>
+  keeper !== undefined && keeper.exitCode === null && keeper.signalCode === null;
 
 const inOwnMounts = (line: string): readonly string[] => [
   "unshare",
@@ -255,7 +324,7 @@ const ready = async (host: CellHost, keeper: ReturnType<typeof spawn>): Promise<
   for (;;) {
     const health = await host.launcher.call("health", {}).catch(() => undefined);
     if (health?.ready) return;
-    const over = keeper.exitCode !== null || keeper.signalCode !== null || systemClock.monotonic() > deadline;
+    const over = !isAlive(keeper) || systemClock.monotonic() > deadline;
     if (over || (health && health.detail !== "starting")) {
       const log = await readFile(host.log, "utf8");
       throw new Error(`the supervisor does not serve: ${health?.detail ?? "no answer"}\n${log.slice(-2000)}`);

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "./temporary.ts";
 
 const program = fileURLToPath(new URL("../../packages/cli/src/main.ts", import.meta.url));
 
@@ -29,8 +29,8 @@ export const createCliUser = async (
   url: string,
   key?: string,
 ): Promise<CliUser> => {
-  const home = await mkdtemp(join(tmpdir(), "holdfast-home-"));
-  context.after(() => rm(home, { recursive: true, force: true }));
+  const { path: home, remove } = temporaryDirectory("home");
+  context.after(async () => remove());
   const environment = {
     HOME: home,
     XDG_CONFIG_HOME: join(home, ".config"),

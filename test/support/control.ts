@@ -1,4 +1,4 @@
-import type { TestContext } from "node:test";
+import { after, type TestContext } from "node:test";
 import {
   type Clock,
   createCrashPoint,
@@ -11,7 +11,7 @@ import { type App, startApp } from "../../packages/control/src/app.ts";
 import type { Module } from "../../packages/control/src/domain/module.ts";
 import { createModules, type Shared } from "../../packages/control/src/modules.ts";
 import { createDoors } from "../../packages/control/src/serve.ts";
-import type { TestPostgres } from "./postgres.ts";
+import { type TestPostgres, usePostgres } from "./postgres.ts";
 
 export interface TestControl {
   readonly app: App;
@@ -177,6 +177,20 @@ export const createKey = async (
   if (reply.status !== 201) throw new Error(`key.create: ${reply.status} ${JSON.stringify(reply.body)}`);
   const key = reply.body["key"] as { readonly id: string; readonly assistant: string };
   return { id: key.id, assistant: key.assistant, secret: String(reply.body["secret"]) };
+};
+
+/** One control with its first owner for all tests of a file. Await it at the top of the file. */
+export const useControl = async (
+  options: TestControlOptions = {},
+): Promise<{ readonly control: TestControl; readonly owner: string }> => {
+  const cleanups: (() => unknown)[] = [];
+  // Before Postgres registers its own: hooks run in this order.
+  after(async () => {
+    for (const cleanup of cleanups.toReversed()) await cleanup();
+  });
+  const context = { after: (work: unknown) => void cleanups.push(work as () => unknown) };
+  const control = await startControl(context, usePostgres(), options);
+  return { control, owner: await enrolOwner(control) };
 };
 
 /** A control with its first owner and an assistant's key, as most tests begin. */

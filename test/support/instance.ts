@@ -8,6 +8,7 @@ import { controlLauncherMethods, type OperationInput, socketPath } from "@holdfa
 import { createRpcClient, systemClock } from "@holdfast/kit";
 import { createClient, type HoldfastClient } from "@holdfast/sdk";
 import { root } from "../../tools/node24.mjs";
+import { onInterruption } from "./interruption.ts";
 import { leftovers } from "./leaks.ts";
 import { until } from "./until.ts";
 
@@ -113,11 +114,15 @@ export const openInstance = async (
     await holdfast(["up", "--bare", "--pool-size", "10G", ...flags], { ...always, ...environment });
   };
   const units: { stop(): Promise<void> }[] = [];
+  let forget = (): void => undefined;
   const down: Instance["down"] = async (options) => {
     // Else they would bring up again what is to go.
     for (const unit of units.splice(0)) await unit.stop();
     await holdfast(["down", ...flags, ...(options?.deleteData ? ["--delete-data", name] : [])]);
+    if (options?.deleteData) forget();
   };
+  // The shared one is its runner's to take down.
+  if (sharedName !== name) forget = onInterruption(() => down({ deleteData: true }));
   try {
     await up();
   } catch (error) {

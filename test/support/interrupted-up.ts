@@ -7,6 +7,7 @@ import { after, test } from "node:test";
 import { promisify } from "node:util";
 import { hostDirectory } from "@holdfast/launcher";
 import { root } from "../../tools/node24.mjs";
+import { onInterruption } from "./interruption.ts";
 
 const run = promisify(execFile);
 const name = `half-${process.pid.toString(36)}`;
@@ -31,7 +32,14 @@ export const holdfast = async (verb: string, ...rest: readonly string[]): Promis
   (await run(process.execPath, argv(verb, ...rest), { env: environment })).stdout;
 
 /** After the tests of a file that kills set-ups: nothing of the last one stays. */
-export const cleanUpAfterwards = (): void => after(() => holdfast("down", "--delete-data", name));
+export const cleanUpAfterwards = (): void => {
+  const takeDown = (): Promise<string> => holdfast("down", "--delete-data", name);
+  const forget = onInterruption(takeDown);
+  after(async () => {
+    await takeDown();
+    forget();
+  });
+};
 
 /** Kills a set-up `delayMs` after it has said that `step` is done; whether it came that far. */
 export const killedAfter = async (step: string, delayMs: number): Promise<boolean> => {

@@ -1,13 +1,13 @@
 import { after, before } from "node:test";
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmod, chown, mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, chown, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import pg from "pg";
 import { createCrashPoint, createLogger } from "@holdfast/kit";
 import { migrate } from "../../packages/control/src/store/migrate.ts";
+import { temporaryDirectory } from "./temporary.ts";
 
 const run = promisify(execFile);
 
@@ -108,7 +108,8 @@ interface Cluster {
 /** Also for the runner: starts the one cluster of a run. */
 export const startCluster = async (): Promise<Cluster> => {
   const bin = await binaries();
-  const directory = await mkdtemp(join(tmpdir(), "hf-test-postgres-"));
+  let child: ReturnType<typeof spawn> | undefined;
+  const { path: directory, remove } = temporaryDirectory("postgres", () => void child?.kill("SIGKILL"));
   const user = await unprivilegedUser();
   if (user) await chown(directory, user.uid, user.gid);
   await chmod(directory, 0o700);
@@ -131,7 +132,6 @@ export const startCluster = async (): Promise<Cluster> => {
     "--locale=C.UTF-8",
   ]);
 
-  let child: ReturnType<typeof spawn> | undefined;
   const launch = (): ReturnType<typeof spawn> => {
     const options = [
       "listen_addresses=",
@@ -177,7 +177,7 @@ export const startCluster = async (): Promise<Cluster> => {
     kill: () => end("SIGKILL"),
     stop: async () => {
       await end("SIGINT");
-      await rm(directory, { recursive: true, force: true });
+      remove();
     },
   };
 };

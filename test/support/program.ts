@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "./temporary.ts";
 
 const main = fileURLToPath(new URL("../../packages/control/src/main.ts", import.meta.url));
 
@@ -21,11 +20,11 @@ export interface ControlProgram {
 
 /** Control as a program of its own, so that it can be killed: on a port of its own, without launcher and supervisor. */
 export const controlProgram = async (databaseUrl: string): Promise<ControlProgram> => {
-  const directory = await mkdtemp(join(tmpdir(), "hf-test-control-"));
+  let child: ChildProcess | undefined;
+  const { path: directory, remove } = temporaryDirectory("control", () => void child?.kill("SIGKILL"));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const listFile = join(directory, "crash-points");
-  let child: ChildProcess | undefined;
   let exit: Promise<NodeJS.Signals | number | null> = Promise.resolve(null);
   return {
     url,
@@ -73,7 +72,7 @@ export const controlProgram = async (databaseUrl: string): Promise<ControlProgra
     remove: async () => {
       child?.kill("SIGKILL");
       await exit;
-      await rm(directory, { recursive: true, force: true });
+      remove();
     },
   };
 };

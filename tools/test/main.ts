@@ -22,7 +22,11 @@ const main = async (): Promise<void> => {
       except: { type: "string", multiple: true, default: [] },
     },
   });
-  const signal = AbortSignal.timeout(values.long ? 10 * runLimitMs : runLimitMs);
+  const interrupted = new AbortController();
+  // The files under way take away what is theirs; the rest fails, and the instance of the run is taken down below.
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => interrupted.abort());
+  const limit = AbortSignal.timeout(values.long ? 10 * runLimitMs : runLimitMs);
+  const signal = AbortSignal.any([limit, interrupted.signal]);
   const total: Tally = { passed: 0, failed: 0 };
   const add = ({ passed, failed }: Tally): void => {
     total.passed += passed;

@@ -1,27 +1,11 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { limits, operationNames, operations } from "@holdfast/contract";
-import { call, createKey, enrolOwner, startControl, type TestControl } from "../../support/control.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { call, createKey, useControl } from "../../support/control.ts";
 import { raw } from "../../support/raw.ts";
 
-let postgres: TestPostgres;
-let control: TestControl;
-let owner: string;
-let key: string;
-const cleanups: (() => unknown)[] = [];
-before(async () => {
-  postgres = await startPostgres();
-  control = await startControl({ after: (work) => void cleanups.unshift(work as () => unknown) }, postgres, {
-    allowHosts: ["holdfast.example", "other.example:8443"],
-  });
-  owner = await enrolOwner(control);
-  key = (await createKey(control, owner, "claude")).secret;
-});
-after(async () => {
-  for (const cleanup of cleanups) await cleanup();
-  await postgres.stop();
-});
+const { control, owner } = await useControl({ allowHosts: ["holdfast.example", "other.example:8443"] });
+const { secret: key } = await createKey(control, owner, "claude");
 
 const statusOf = (reply: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(reply)?.[1] ?? 0);
 

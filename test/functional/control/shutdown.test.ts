@@ -67,7 +67,6 @@ const processPath = "/v1/computers/cmp/processes/prc_00000000000000000000";
 test("a control that ends tells everybody who waits, each in its own way, and within seconds", async (context) => {
   const {
     control,
-
     key: { secret },
   } = await startWithKey(context, postgres, { modules: waiting });
   const headers = { authorization: `Bearer ${secret}` };
