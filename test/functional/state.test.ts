@@ -132,9 +132,18 @@ while True:
       computer,
       `
 import sqlite3
+import time
 said = int(open("/work/said").read() or 0)
-db = sqlite3.connect("/work/rows.db", timeout=30)
-print(db.execute("pragma integrity_check").fetchone()[0], said, db.execute("select count(*) from rows").fetchone()[0])
+db = sqlite3.connect("/work/rows.db", timeout=0)
+# SQLite's own way to wait sleeps longer than the writer leaves it room.
+def ask(statement):
+    end = time.monotonic() + 30
+    while True:
+        try: return db.execute(statement).fetchone()[0]
+        except sqlite3.OperationalError:
+            if time.monotonic() > end: raise
+            time.sleep(0.0005)
+print(ask("pragma integrity_check"), said, ask("select count(*) from rows"))
 `,
     );
     const [whole = "", said, rows] = out.trim().split(" ");

@@ -2,20 +2,12 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { refusedPackets } from "../support/cellnet.ts";
-import { createComputer, pidsOf, python } from "../support/computer.ts";
-import { type Assistant, type Instance, useInstance } from "../support/instance.ts";
+import { pidsOf, python } from "../support/computer.ts";
+import { useComputer } from "../support/use.ts";
 
-const opened = useInstance();
-let instance: Instance;
-let assistant: Assistant;
-let computer: string;
-before(async () => {
-  instance = await opened;
-  assistant = await instance.assistant();
-  computer = await createComputer(assistant);
-});
+const { instance, assistant, computer } = await useComputer();
 
 /** What a call answers in the cell: `ok`, or the name of the error. */
 const attempts = `

@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
-import { createComputer, python, run } from "../support/computer.ts";
-import { type Assistant, useInstance } from "../support/instance.ts";
+import { test } from "node:test";
+import { python, run } from "../support/computer.ts";
+import { useComputer } from "../support/use.ts";
 
-const opened = useInstance();
-let assistant: Assistant;
-let computer: string;
-before(async () => {
-  assistant = await (await opened).assistant();
-  computer = await createComputer(assistant);
-});
+const { instance, assistant, computer } = await useComputer();
 
 test("51: a process has descriptors 0, 1 and 2 alone, and `..` from what it holds stays inside", async () => {
   const out = await python(
@@ -80,7 +74,7 @@ test("52: a working directory below /proc/…/fd, /proc/…/cwd or /proc/…/roo
 });
 
 test("53: a user is two numbers within the computer's own ids; anything else is refused", async () => {
-  const { url } = await opened;
+  const { url } = instance;
   const users = [
     "root",
     "0",
@@ -111,7 +105,7 @@ test("53: a user is two numbers within the computer's own ids; anything else is 
   });
   const [uid, gid, groups, map = ""] = result.stdout.split("\n");
   assert.deepEqual([uid, gid, groups], ["1234", "65534", "65534"]);
-  const { uids } = await opened;
+  const { uids } = instance;
   const [inside, outside, count] = map.trim().split(/\s+/).map(Number);
   assert.deepEqual([inside, count], [0, 65_536]);
   assert.ok(outside !== undefined && outside >= uids.base && outside < uids.base + uids.count, map);

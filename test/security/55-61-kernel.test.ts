@@ -3,17 +3,11 @@ import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { before, test } from "node:test";
-import { createComputer, python, run } from "../support/computer.ts";
-import { type Assistant, useInstance } from "../support/instance.ts";
+import { test } from "node:test";
+import { python, run } from "../support/computer.ts";
+import { useComputer } from "../support/use.ts";
 
-const opened = useInstance();
-let assistant: Assistant;
-let computer: string;
-before(async () => {
-  assistant = await (await opened).assistant();
-  computer = await createComputer(assistant);
-});
+const { assistant, computer } = await useComputer();
 
 /** `call(name, number, …)` prints the name and what the kernel answers to these raw arguments. */
 const calls = `

@@ -3,20 +3,12 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFile, readdir, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { before, test } from "node:test";
-import { createComputer, pidsOf, python, run } from "../support/computer.ts";
-import { type Assistant, type Instance, useInstance } from "../support/instance.ts";
+import { test } from "node:test";
+import { pidsOf, python, run } from "../support/computer.ts";
 import { root } from "../../tools/node24.mjs";
+import { useComputer } from "../support/use.ts";
 
-const opened = useInstance();
-let instance: Instance;
-let assistant: Assistant;
-let computer: string;
-before(async () => {
-  instance = await opened;
-  assistant = await instance.assistant();
-  computer = await createComputer(assistant);
-});
+const { instance, assistant, computer } = await useComputer();
 
 test("63: no device node can be made, and no disk of the host opened", async () => {
   const out = await python(

@@ -2,22 +2,16 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { before, test } from "node:test";
+import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { HoldfastError, limits } from "@holdfast/contract";
-import { createComputer, python, run } from "../support/computer.ts";
-import { type Assistant, useInstance } from "../support/instance.ts";
+import { python, run } from "../support/computer.ts";
 import { tarEntry, tarOf } from "../support/tar.ts";
 import { placeCanary, transferWhileSwapping } from "./swap.ts";
+import { useComputer } from "../support/use.ts";
 
-const opened = useInstance();
+const { assistant, computer } = await useComputer();
 const { path: canaryPath, content: canary } = await placeCanary();
-let assistant: Assistant;
-let computer: string;
-before(async () => {
-  assistant = await (await opened).assistant();
-  computer = await createComputer(assistant);
-});
 
 const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
@@ -100,11 +94,7 @@ test("76: hostile archives are refused and leave nothing; a good one is whole", 
     ],
     "size beyond the archive": [tarEntry({ name: "huge", content: "x", size: 0o77777777777 })],
     "xattrs of the overlay": [
-      tarEntry({
-        name: "pax",
-        type: "x",
-        content: "44 SCHILY.xattr.trusted.overlay.opaque=y\n".replace("44", "41"),
-      }),
+      tarEntry({ name: "pax", type: "x", content: "41 SCHILY.xattr.trusted.overlay.opaque=y\n" }),
       tarEntry({ name: "a", content: "x" }),
     ],
     "sparse old GNU": [tarEntry({ name: "sparse", type: "S", content: "x" })],

@@ -1,17 +1,10 @@
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
-import { createComputer } from "../support/computer.ts";
-import { type Assistant, useInstance } from "../support/instance.ts";
+import { test } from "node:test";
 import { placeCanary, transferWhileSwapping } from "./swap.ts";
+import { useComputer } from "../support/use.ts";
 
-const opened = useInstance();
+const { assistant, computer } = await useComputer();
 const placed = placeCanary();
-let assistant: Assistant;
-let computer: string;
-before(async () => {
-  assistant = await (await opened).assistant();
-  computer = await createComputer(assistant);
-});
 
 test("74, 75: sixty seconds of swapped links and directories leak nothing and write nothing outside", async (context) => {
   const { tries, flipsPerSecond } = await transferWhileSwapping(assistant, computer, await placed, 60_000);

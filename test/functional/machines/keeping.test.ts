@@ -1,14 +1,11 @@
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
+import { test } from "node:test";
+import { WebSocket } from "ws";
 import { createComputer, pidsOf, run } from "../../support/computer.ts";
-import { type Assistant, useInstance } from "../../support/instance.ts";
 import { until, untilValue } from "../../support/until.ts";
+import { useAssistant } from "../../support/use.ts";
 
-const opened = useInstance();
-let assistant: Assistant;
-before(async () => {
-  assistant = await (await opened).assistant();
-});
+const { instance, assistant } = await useAssistant();
 
 /** Kinds of the events about `target` from the beginning up to the first that is `last`. */
 const eventsOf = async (target: string, last: string): Promise<readonly string[]> => {
@@ -100,23 +97,21 @@ test("a terminal takes what it understands, ends a client that it does not, and 
     command: "exec bash -i",
     terminal: { columns: 80, rows: 24 },
   });
-  const { url } = await opened;
   const attach = async (): Promise<{
     readonly socket: WebSocket;
     readonly text: () => string;
     readonly closed: Promise<number>;
   }> => {
     // Node's own client sends no header of ours; the SDK's way is tried elsewhere.
-    const { WebSocket: Client } = await import("ws");
-    const socket = new Client(
-      `${url.replace("http", "ws")}/v1/computers/${computer}/processes/${id}/attach`,
+    const socket = new WebSocket(
+      `${instance.url.replace("http", "ws")}/v1/computers/${computer}/processes/${id}/attach`,
       { headers: { authorization: `Bearer ${assistant.secret}` } },
     );
     let text = "";
     socket.on("message", (data: Buffer) => (text += data.toString("utf8")));
     const closed = new Promise<number>((resolve) => socket.once("close", resolve));
     await new Promise((resolve, reject) => socket.once("open", resolve).once("error", reject));
-    return { socket: socket as unknown as WebSocket, text: () => text, closed };
+    return { socket, text: () => text, closed };
   };
   const broken = await attach();
   broken.socket.send('{"type":"resize","columns":-1,"rows":1}');
