@@ -10,7 +10,7 @@ import { asHoldfastError, retryAfter } from "./dispatch/failure.ts";
 import { createEntrances } from "./dispatch/entrance.ts";
 import { createFollowing } from "./dispatch/follow.ts";
 import { createObserve } from "./dispatch/observe.ts";
-import { beginProgress, type Progress } from "./dispatch/progress.ts";
+import { askedOf, beginProgress, type Progress } from "./dispatch/progress.ts";
 import { createRecorder, subjectOf } from "./dispatch/recorder.ts";
 import { letGo, untilEnd } from "./dispatch/streams.ts";
 import { validate } from "./dispatch/validate.ts";
@@ -18,7 +18,7 @@ import type { Dispatch, DispatchRequest, Outcome } from "./domain/dispatch.ts";
 import type { Handler, OperationContext, Result } from "./domain/handler.ts";
 import type { Module } from "./domain/module.ts";
 import type { Approvals, Budget, KillSwitch, Reservation } from "./domain/ports.ts";
-import type { Principal } from "./domain/principal.ts";
+import type { Credential, Principal, Source } from "./domain/principal.ts";
 import type { RecordSink } from "./domain/record-sink.ts";
 import { inputDigest } from "./lib/digest.ts";
 import type { Store } from "./store/transaction.ts";
@@ -246,10 +246,16 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     return answered(result, false, admit.expiresAtMs);
   };
 
+  const refusedAtDoor = (principal: Principal, source: Source, refusal: HoldfastError): void =>
+    recorder.refused(askedOf(parts, `${source.door}.request`, principal, source), refusal);
+
   return Object.assign(dispatch, {
-    identify: (credential: DispatchRequest["credential"], source: DispatchRequest["source"]) =>
-      parts.authority.identify(credential, source),
-    enter: createEntrances({ rate: parts.rate, requests, streams: open, following }),
+    identify: (credential: Credential, source: Source) =>
+      parts.authority.identify(credential, source).catch((error: unknown) => {
+        if (error instanceof HoldfastError) refusedAtDoor(anonymous, source, error);
+        throw error;
+      }),
+    enter: createEntrances({ ...parts, requests, streams: open, following, refused: refusedAtDoor }),
     hold: (principal: Principal) => held.begin(principal.id),
     offers: (principal: Principal, name: OperationName) =>
       parts.handlers[name] !== undefined && offers(principal, operations[name]),

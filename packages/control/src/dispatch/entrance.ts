@@ -1,7 +1,7 @@
 import { HoldfastError, operations } from "@holdfast/contract";
 import type { Concurrency, RateLimiter } from "../authority/rate.ts";
 import type { Dispatch, RateState } from "../domain/dispatch.ts";
-import type { Principal } from "../domain/principal.ts";
+import type { Principal, Source } from "../domain/principal.ts";
 import type { Following } from "./follow.ts";
 
 /** Lets requests in that a door answers by itself, or of which it learns later what they ask. */
@@ -11,8 +11,19 @@ export const createEntrances =
     readonly requests: Concurrency;
     readonly streams: Concurrency;
     readonly following: Following;
+    /** Records what is refused before it is known which operation was asked for. */
+    readonly refused: (principal: Principal, source: Source, refusal: HoldfastError) => void;
   }): Dispatch["enter"] =>
-  (principal: Principal, as) => {
+  (principal, as, source) => {
+    const refused = (refusal: HoldfastError): void => parts.refused(principal, source, refusal);
+    const recorded = <T>(work: () => T): T => {
+      try {
+        return work();
+      } catch (error) {
+        if (error instanceof HoldfastError) refused(error);
+        throw error;
+      }
+    };
     const take = (): RateState => {
       const rate = parts.rate.take(principal.id);
       if (rate.allowed) return rate;
@@ -20,8 +31,8 @@ export const createEntrances =
         retry_after_ms: rate.resetMs,
       });
     };
-    const rate = take();
-    const leave = parts[as === "stream" ? "streams" : "requests"].enter(principal.id);
+    const rate = recorded(take);
+    const leave = recorded(() => parts[as === "stream" ? "streams" : "requests"].enter(principal.id));
     // Nothing but a good credential is asked of who only listens.
     const followed =
       as === "stream"
@@ -44,8 +55,9 @@ export const createEntrances =
       },
       answering: () => {
         answers += 1;
-        if (answers > 1) take();
+        if (answers > 1) recorded(take);
       },
+      refused,
       leave: () => {
         followed?.end();
         if (!claimed) leave();

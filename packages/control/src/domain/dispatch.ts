@@ -49,6 +49,8 @@ export interface Entrance {
   claim(): { readonly rate: RateState; leave(): void } | undefined;
   /** Takes one more request for each answer after the first. Throws `rate_limited`. */
   answering(): void;
+  /** Records what the door itself refused of it. */
+  refused(refusal: HoldfastError): void;
   /** Gives the place back, unless it was claimed. */
   leave(): void;
 }
@@ -73,10 +75,10 @@ export type Outcome =
 /** The only way to an operation. */
 export interface Dispatch {
   (request: DispatchRequest): Promise<Outcome>;
-  /** Who a credential is, for what a door must know before an operation (which tools to list). Throws `unauthenticated`. */
+  /** Who a credential is, for what a door must know before an operation (which tools to list). Throws `unauthenticated`, `rate_limited`, `unavailable`, and records it. */
   identify(credential: Credential, source: Source): Promise<Principal>;
-  /** Lets a request in whose operation is not known yet. Throws `rate_limited`, `limit_reached`. */
-  enter(principal: Principal, as: "request" | "stream"): Entrance;
+  /** Lets a request in whose operation is not known yet. Throws `rate_limited`, `limit_reached`, and records it. */
+  enter(principal: Principal, as: "request" | "stream", source: Source): Entrance;
   /** Counts what a door holds of a principal's request before it comes to an operation. Throws as `input`'s `take`. */
   hold(principal: Principal): Held;
   /** Whether this principal would see the operation at all (tools/list). */

@@ -7,7 +7,7 @@ export interface NewRecord {
   readonly id: string;
   readonly accountId: string;
   readonly nodeId: string;
-  /** An operation's name, or what root did on the launcher's socket. */
+  /** An operation's name, what root did on the launcher's socket, or `mcp.request`: refused before it was known what was asked. */
   readonly operation: string;
   readonly principalId: string;
   readonly credentialId: string;

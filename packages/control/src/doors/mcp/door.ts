@@ -34,11 +34,12 @@ export const callersOf =
     const token = /^Bearer +([\x21-\x7e]+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1];
     if (token === undefined) return undefined;
     try {
-      const principal = await dispatch.identify({ kind: "bearer", token }, { door: "mcp", address });
+      const source = { door: "mcp", address } as const;
+      const principal = await dispatch.identify({ kind: "bearer", token }, source);
       if (principal.kind === "anonymous") return undefined;
       // The protocol refuses a body that asks for another method than this header names.
       const listens = request.headers.get("mcp-method") === "subscriptions/listen";
-      const entrance = dispatch.enter(principal, listens ? "stream" : "request");
+      const entrance = dispatch.enter(principal, listens ? "stream" : "request", source);
       return { principal, token, address, hold: dispatch.hold(principal), entrance };
     } catch (error) {
       if (error instanceof HoldfastError && error.code === "unauthenticated") return undefined;

@@ -13,8 +13,12 @@ export interface Caller {
   readonly address: string;
   /** Counts what is held of the request. Throws when that is too much. */
   readonly hold?: { take(bytes: number): void; release(): number };
-  /** The place it has while it is answered. `signal` ends a reply that streams. */
-  readonly entrance?: { readonly signal: AbortSignal; leave(): void };
+  /** The place it has while it is answered. `signal` ends a reply that streams; `refused` records what of it is refused here. */
+  readonly entrance?: {
+    readonly signal: AbortSignal;
+    refused(refusal: HoldfastError): void;
+    leave(): void;
+  };
 }
 
 /** Reads the body of a request whose sender is known, telling `take` of each piece. */
@@ -63,7 +67,9 @@ export const createMcpEndpoint = (options: McpEndpointOptions): McpEndpoint => {
         caller.entrance?.leave();
       };
       const answer = async (): Promise<Response> => {
-        const request = await refusing(withBody(given, caller, readBody));
+        const request = await refusing(withBody(given, caller, readBody), (refusal) =>
+          caller.entrance?.refused(refusal),
+        );
         if (request instanceof Response) return request;
         if (options.legacy && (await isLegacyRequest(request))) return options.legacy(request);
         return handler.fetch(request, {
@@ -129,11 +135,15 @@ const untilSent = (response: Response, then: () => void): Response => {
 };
 
 /** A refusal as an answer: nothing of the protocol has begun yet. */
-const refusing = async <T>(work: Promise<T>): Promise<T | Response> => {
+const refusing = async <T>(
+  work: Promise<T>,
+  refused?: (refusal: HoldfastError) => void,
+): Promise<T | Response> => {
   try {
     return await work;
   } catch (error) {
     if (!(error instanceof HoldfastError)) throw error;
+    refused?.(error);
     const { status, title, remedy } = error.definition;
     const after = error.details["retry_after_ms"] ?? (status === 429 || status === 503 ? 1000 : undefined);
     const headers =
