@@ -20,6 +20,8 @@ const obstacles = {
     "mv /var/lib/holdfast/processes /var/lib/old; echo > /var/lib/holdfast/processes",
   "a directory in place of the agent": "mv /.holdfast /.old; mkdir -p /.holdfast/agent/inside",
   "a directory where a start tries whether it can write": "mkdir -p /.holdfast-trial/inside",
+  "a full disk without the agent's state":
+    "mv /var/lib/holdfast /old; for size in 256M 16M 1M 64K 4K; do while fallocate -l $size /work/$size-$n; do n=$((n+1)); done; done; sync",
 } as const;
 
 for (const [what, command] of Object.entries(obstacles))

@@ -5,7 +5,7 @@ import { allOver } from "../lib/all-over.ts";
 import { makeDirectory } from "../lib/files.ts";
 import type { Cell } from "./cell.ts";
 import { waitForFirstByte } from "./first-byte.ts";
-import { changedRules, refusedRoot, type StartPlan } from "./helper.ts";
+import { changedRules, refusedRoot, type Started, type StartPlan } from "./helper.ts";
 import type { CellParts } from "./parts.ts";
 import type { CellRecord } from "./records.ts";
 
@@ -65,15 +65,20 @@ export const createStarter =
         cgroups,
         rules,
       };
-      const { timings_us: timings } = await parts.helper.start(plan).catch(async (error: unknown) => {
+      const run = async (plan: StartPlan): Promise<Started> => {
+        const started = await parts.helper.start(plan);
+        crashPoint("cell.start:made");
+        await answer(join(sockets, "control.sock"), parts);
+        return started;
+      };
+      const { timings_us: timings } = await run(plan).catch(async (error: unknown) => {
         const step = error instanceof HoldfastError ? error.details["step"] : undefined;
-        if (step === changedRules) return parts.helper.start({ ...plan, rules: await parts.network.mend() });
-        // On a full volume there is no room for the overlay's own directory. Whoever is to free its disk needs the computer running.
-        if (step === refusedRoot) return parts.volumes.withRoom(computerId, () => parts.helper.start(plan));
+        if (step === changedRules) return run({ ...plan, rules: await parts.network.mend() });
+        // On a full volume there is no room for the overlay's own directory, nor for what the agent may have to make. Whoever is to free its
+        // disk needs the computer running.
+        if (step === refusedRoot) return parts.volumes.withRoom(computerId, () => run(plan));
         throw error;
       });
-      crashPoint("cell.start:made");
-      await answer(join(sockets, "control.sock"), parts);
       const running: CellRecord = { ...record, phase: "running" };
       await records.write(running);
       crashPoint("cell.start:running");
