@@ -1,4 +1,5 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { HoldfastError } from "@holdfast/contract";
 import { z } from "zod";
@@ -57,7 +58,7 @@ export const createHelperService = (options: {
         // Not a word of ours: another program, or one that is broken. What waits learns of its end.
         started.kill("SIGKILL");
       }
-      if (waiting.size === 0) rest(started);
+      if (waiting.size === 0) hold(started, "unref");
     });
     const ended = (why: string): void => {
       if (process !== started) return;
@@ -67,6 +68,7 @@ export const createHelperService = (options: {
       waiting.clear();
     };
     started.once("error", (error) => ended(`it could not be started: ${error.message}`));
+    // Not `exit`: by then its children, which have its output too, are gone, and nothing runs beside a second try.
     started.once("close", (status, signal) => ended(`it ended with ${signal ?? `status ${status}`}`));
     started.stdin.on("error", () => {
       // It ended; `close` says so.
@@ -80,22 +82,17 @@ export const createHelperService = (options: {
         process ??= start();
         last += 1;
         waiting.set(last, { resolve, reject });
-        work(process);
+        hold(process, "ref");
         const timeout_s = Math.ceil(timeoutMs / 1000);
         process.stdin.write(`${JSON.stringify({ request: last, timeout_s, verb, spec })}\n`);
       }),
   };
 };
 
-/** While it has nothing to do it does not keep us from ending; it ends with us. */
-const rest = (process: Process): void => {
-  process.unref();
-  for (const stream of [process.stdin, process.stdout]) if ("unref" in stream) (stream.unref as () => void)();
-};
-
-const work = (process: Process): void => {
-  process.ref();
-  for (const stream of [process.stdin, process.stdout]) if ("ref" in stream) (stream.ref as () => void)();
+/** While it has nothing to do it does not keep us from ending; it ends with us. Node's pipes are sockets. */
+const hold = (process: Process, how: "ref" | "unref"): void => {
+  process[how]();
+  for (const pipe of [process.stdin, process.stdout]) if (pipe instanceof Socket) pipe[how]();
 };
 
 const failed = (step: string, message: string): HoldfastError =>
