@@ -283,19 +283,25 @@ test("looking is recorded in batches and writes nothing on its path", async (con
     before = await lsn();
     return last === before;
   };
-  await until("nothing is written by itself", quiet);
-  const replies = await Promise.all(
-    Array.from({ length: 5 }, () => call(control.url, key.secret, "GET", "/v1/principal")),
-  );
-  assert.equal(await lsn(), before);
-  assert.ok(replies.every((reply) => reply.status === 200));
+  let asked = 0;
+  const writesNothing = async (): Promise<boolean> => {
+    await until("nothing is written by itself", quiet);
+    const replies = await Promise.all(
+      Array.from({ length: 5 }, () => call(control.url, key.secret, "GET", "/v1/principal")),
+    );
+    assert.ok(replies.every((reply) => reply.status === 200));
+    asked += replies.length;
+    return (await lsn()) === before;
+  };
+  // Postgres may write by itself at that moment; requests that write would do so each time.
+  assert.ok((await writesNothing()) || (await writesNothing()) || (await writesNothing()));
   for (const batch of batches.splice(0)) batch();
   await until("they are recorded", async () => {
     const rows = await query(
       control.databaseUrl,
       "select count(*)::int as n from operations where operation = 'principal.get' and outcome = 'succeeded'",
     );
-    return rows[0]?.["n"] === 5;
+    return rows[0]?.["n"] === asked;
   });
 });
 
