@@ -77,6 +77,7 @@ test("97: what the MCP door refuses by itself is recorded like any refusal, and 
     return refused[door("too_large")] === 1 && refused[door("rate_limited")] === batches + 1;
   });
   const { secret } = greedy;
+  assert.equal((await post(`hf_${"x".repeat(43)}`, request("ping", 1))).status, 401);
   const waves = Array.from({ length: Math.ceil(limits.requestsPerWindow / 40) + 2 });
   for (const _ of waves)
     await Promise.all(Array.from({ length: 40 }, () => post(secret, request("ping", 1))));
@@ -84,6 +85,7 @@ test("97: what the MCP door refuses by itself is recorded like any refusal, and 
     const refused = await refusedTo(greedy.assistant);
     return (refused[door("rate_limited")] ?? 0) + 1 === limits.requestsPerWindow;
   });
+  assert.deepEqual(await refusedTo("anonymous"), { [door("unauthenticated")]: 1 });
 });
 
 test("97: who asks without end is told to wait, and another one is not", async () => {

@@ -49,7 +49,7 @@ export const createEntrances =
       signal: followed?.signal ?? new AbortController().signal,
       claim: () => {
         answers += 1;
-        if (claimed || answers > 1) return undefined;
+        if (answers > 1) return undefined;
         claimed = true;
         return { rate, leave };
       },
