@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { root } from "../../tools/node24.mjs";
-import { points, pointsElsewhere } from "./rounds.ts";
+import { points, pointsElsewhere } from "./strikes.ts";
 
 const namesIn = (program: string): readonly string[] =>
   globSync(`packages/${program}/src/**/*.ts`, { cwd: root, exclude: ["**/*.test.ts"] }).flatMap((file) =>

@@ -1,24 +1,9 @@
-import { before, test } from "node:test";
-import { usePrivateInstance } from "../support/instance.ts";
-import {
-  announceSeed,
-  crashFiles,
-  playRound,
-  points,
-  prepareBench,
-  seeded,
-  strikeAt,
-  summary,
-  type Bench,
-  type Strike,
-} from "./rounds.ts";
+import { test } from "node:test";
+import { announceSeed, seeded } from "../support/seeded.ts";
+import { playRounds, useBench } from "./rounds.ts";
+import { points, type Program, strikeAt, type Strike } from "./strikes.ts";
 
-const { files, environment } = crashFiles("kill");
-const opened = usePrivateInstance("kill", environment);
-let bench: Bench;
-before(async () => {
-  bench = await prepareBench(await opened, files);
-});
+const bench = await useBench("kill");
 
 test("ten rounds of kill -9 under load: nothing acknowledged is lost, nothing happens twice, no cell dies, nothing is left", async (context) => {
   const random = seeded(announceSeed(context));
@@ -27,11 +12,11 @@ test("ten rounds of kill -9 under load: nothing acknowledged is lost, nothing ha
     programs,
     afterOperations: 10 + random(30),
   });
-  const at = (program: keyof typeof points): Strike => {
+  const at = (program: Program): Strike => {
     const all: readonly string[] = points[program];
     return strikeAt(program, all[random(all.length)] ?? "", random);
   };
-  const strikes = [
+  await playRounds(context, bench, [
     kill("control"),
     kill("supervisor"),
     kill("postgres"),
@@ -42,7 +27,5 @@ test("ten rounds of kill -9 under load: nothing acknowledged is lost, nothing ha
     at("launcher"),
     kill("control", "supervisor"),
     kill("postgres", "control"),
-  ];
-  for (const [index, strike] of strikes.entries()) await playRound(context, bench, index + 1, strike);
-  context.diagnostic(summary(bench));
+  ]);
 });

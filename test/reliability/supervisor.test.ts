@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { after, afterEach, before, test } from "node:test";
+import { afterEach, test } from "node:test";
 import { createIds, systemClock } from "@holdfast/kit";
-import { openCellHost, type CellHost } from "../support/cell-host.ts";
+import { useCellHost } from "../support/cell-host.ts";
 import { untilValue } from "../support/until.ts";
 
-let host: CellHost;
-before(async () => {
-  host = await openCellHost();
-  await host.start();
-});
-after(() => host.close());
+const host = await useCellHost();
 
 /** Nothing of a computer outlives it. */
 afterEach(async () => {
@@ -227,7 +222,7 @@ test("killed at cell.adopt:down, while it takes down what an earlier one left ha
   await assert.rejects(host.control.call("cell.start", { computer_id: id, size, lease_ms: 60_000 }));
   assert.ok(await host.ended(5000));
   await assert.rejects(host.start({ environment: { HOLDFAST_CRASH_POINT: "cell.adopt:down" } }));
-  await host.kill();
+  assert.ok(await host.ended(5000), "it died there");
   await host.start();
   assert.deepEqual(
     (await host.leftovers([])).filter((line) => line.includes(id) && !/subvolume|facts/.test(line)),
