@@ -185,7 +185,7 @@ export const processGet = operation({
   input: z.object({ ...one, wait_ms: z.coerce.number().int().min(0).max(limits.waitMs).default(0) }),
   output: processView,
   route: { method: "GET", path: "/v1/computers/{computer}/processes/{process}" },
-  errors: agentErrors,
+  errors: ["not_found"],
   consequence: "observe",
   command: { noun: "processes", verb: "show", arguments: ["computer", "process"] },
 });
