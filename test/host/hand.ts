@@ -23,7 +23,7 @@ export interface Hand {
   run(script: string, options: RunOptions): Promise<Ending>;
   /** As `run`; throws with what it said unless its status is 0. */
   expect(script: string, options: RunOptions): Promise<string>;
-  /** Ends everything that waits. */
+  /** Ends every script that waits; there is no answer to come. */
   lost(reason: string): void;
 }
 

@@ -14,7 +14,7 @@ import { installMissing } from "../../tools/setup/steps/packages.ts";
 import { ensureUsers } from "../../tools/setup/steps/users.ts";
 import { ensureGuestBase } from "./guest-base.ts";
 import { makeDisk } from "./guest-disk.ts";
-import { seeded } from "../reliability/rounds.ts";
+import { seeded } from "../support/seeded.ts";
 import { startMachine } from "./machine.ts";
 import { createReport, type Report } from "./report.ts";
 import { ceilings, type Context } from "./steps/context.ts";

@@ -2,13 +2,13 @@
  * Runs in the guest, before and after the host's reboot. `make`: computers in every state that outlasts a host. `look`: what each is and
  * holds now. Prints one JSON object.
  *
- * usage: computers.ts make|look <address> <key file>
+ * usage: computers.ts <address> <key file> make|look
  */
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { createClient } from "@holdfast/sdk";
 
-const [verb = "", address = "", keyFile = ""] = process.argv.slice(2);
+const [address = "", keyFile = "", verb = ""] = process.argv.slice(2);
 const client = createClient({ baseUrl: address, token: (await readFile(keyFile, "utf8")).trim() });
 const path = "/work/note.txt";
 

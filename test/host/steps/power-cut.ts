@@ -1,15 +1,6 @@
 import { acknowledged, type Acknowledged } from "../guest/acknowledged.ts";
-import {
-  address,
-  asked,
-  ceilings,
-  type Context,
-  holdfast,
-  keyFile,
-  must,
-  pinnedNode,
-  quoted,
-} from "./context.ts";
+import { cloneInGuest } from "../guest-disk.ts";
+import { asked, ceilings, comesUpAgain, type Context, guest, must, quoted } from "./context.ts";
 import { afterBoot } from "./reboot.ts";
 
 const fewest = 24;
@@ -19,24 +10,21 @@ const soMore = 12;
 export const cutPower = async (context: Context): Promise<void> => {
   const { report } = context;
   report.section("a power cut");
-  const boot = await asked(context.machine.hand, "cat /proc/sys/kernel/random/boot_id");
-  const done = await writeUntilCut(context, fewest + context.random(soMore));
-  context.machine = await context.startAgain();
-  await report.check("the host comes up again", async () => {
-    const next = await context.machine.hand.boot(ceilings.boot);
-    must(next !== boot, "it is the same boot");
-    return `boot id ${boot.slice(0, 8)} before, ${next.slice(0, 8)} now`;
+  let done: readonly Acknowledged[] = [];
+  await comesUpAgain(context, async () => {
+    done = await writeUntilCut(context, fewest + context.random(soMore));
+    context.machine = await context.startAgain();
   });
   await afterBoot(context);
   await report.check("every acknowledged write is there, nothing doubled", () => lookFor(context, done));
   await report.check("nothing is left of computers that are not there", async () => {
-    const left = await asked(context.machine.hand, `${pinnedNode} test/host/guest/leftovers.ts`);
+    const left = await asked(context.machine.hand, guest.program("leftovers"));
     must(left === "[]", left);
     return "no cgroup, mount, link, namespace, subvolume, socket or process";
   });
   await report.check("it serves: a new computer runs a command", async () => {
-    await asked(context.machine.hand, `${holdfast} computers create after --wait 50s`);
-    return asked(context.machine.hand, `${holdfast} exec after -- uname -a`);
+    await asked(context.machine.hand, `${guest.holdfast} computers create after --wait 50s`);
+    return asked(context.machine.hand, `${guest.holdfast} exec after -- uname -a`);
   });
 };
 
@@ -46,9 +34,9 @@ const writeUntilCut = async (context: Context, count: number): Promise<readonly 
   const done: Acknowledged[] = [];
   let unfinished = "";
   const enough = Promise.withResolvers<void>();
-  const running = machine.hand.run(`${pinnedNode} test/host/guest/writes.ts ${address} ${keyFile} box`, {
+  const running = machine.hand.run(guest.client("writes", "box"), {
     timeoutMs: ceilings.up,
-    directory: "/root/holdfast",
+    directory: cloneInGuest,
     onText: (text) => {
       const lines = (unfinished + text).split("\n");
       unfinished = lines.pop() ?? "";
@@ -74,16 +62,13 @@ const lookFor = async (context: Context, done: readonly Acknowledged[]): Promise
     "base64",
   );
   await asked(context.machine.hand, `echo ${changes} | base64 --decode > /run/acknowledged`);
-  const text = await quoted(
-    context,
-    `${pinnedNode} test/host/guest/check-writes.ts ${address} ${keyFile} box /run/acknowledged`,
-    ceilings.up,
-  );
+  const text = await quoted(context, guest.client("check-writes", "box", "/run/acknowledged"), ceilings.up);
   const { faults, seen } = JSON.parse(text.trim().split("\n").at(-1) ?? "") as {
     readonly faults: readonly string[];
     readonly seen: Readonly<Record<string, number>>;
   };
   must(faults.length === 0, faults.join("; "));
+  must(seen["file"] !== 0 && seen["line"] !== 0, "not both kinds were written");
   return Object.entries(seen)
     .map(([kind, number]) => `${kind} ${number}`)
     .join(", ");

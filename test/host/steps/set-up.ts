@@ -1,14 +1,4 @@
-import {
-  address,
-  asked,
-  ceilings,
-  type Context,
-  holdfast,
-  keyFile,
-  must,
-  pinnedNode,
-  quoted,
-} from "./context.ts";
+import { asked, ceilings, type Context, guest, must, quoted } from "./context.ts";
 
 /** The host as Debian made it: which kernel, which layout, and that it lacks what Holdfast needs. */
 export const lookAtHost = async (context: Context): Promise<void> => {
@@ -58,7 +48,7 @@ export const setUpHoldfast = async (context: Context): Promise<void> => {
     return "apt ran, quickstart succeeded, MCP configuration printed";
   });
   await report.check("run again, it changes nothing", async () => {
-    const text = await quoted(context, `${holdfast} up`, ceilings.up);
+    const text = await quoted(context, `${guest.holdfast} up`, ceilings.up);
     must(text.includes("Up, nothing had to be changed"), "it changed something");
     return "Up, nothing had to be changed";
   });
@@ -69,17 +59,14 @@ export const proveHost = async (context: Context): Promise<void> => {
   const { report } = context;
   report.section("doctor");
   await report.check("everything is proven", async () => {
-    const text = await quoted(context, `${holdfast} doctor`, ceilings.up);
+    const text = await quoted(context, `${guest.holdfast} doctor`, ceilings.up);
     must(text.includes("Everything is proven."), "something is missing");
     must(/proven +layer cgroups +unified/.test(text), "the layout is not v2 alone");
     return "Everything is proven.";
   });
   report.section("the quickstart, by itself");
   await report.check("the main job over the official MCP client", async () => {
-    const text = await quoted(
-      context,
-      `${pinnedNode} examples/quickstart/main.ts --url ${address}/mcp --key-file ${keyFile}`,
-    );
+    const text = await quoted(context, guest.quickstart());
     must(text.includes("The quickstart succeeded."), "it did not succeed");
     return "The quickstart succeeded.";
   });
@@ -90,11 +77,7 @@ export const lookFromCell = async (context: Context): Promise<void> => {
   const { report } = context;
   report.section("what a cell sees");
   await report.check("it equals the stored copy for cgroup v2", async () => {
-    const text = await quoted(
-      context,
-      `${pinnedNode} test/host/guest/cell-view.ts ${address} ${keyFile}`,
-      ceilings.up,
-    );
+    const text = await quoted(context, guest.client("cell-view"), ceilings.up);
     must(text.includes("equal to the stored copy for v2"), text);
     return "namespaces, capabilities, system calls, mounts, id maps, limits";
   });

@@ -1,4 +1,4 @@
-import { asked, ceilings, type Context, holdfast, must, quoted } from "./context.ts";
+import { asked, ceilings, type Context, guest, must, quoted } from "./context.ts";
 
 /** The way back: the unit stopped, everything of the instance gone from the host. */
 export const takeDown = async (context: Context): Promise<void> => {
@@ -16,7 +16,7 @@ export const takeDown = async (context: Context): Promise<void> => {
   await report.check("down --delete-data", () =>
     asked(
       context.machine.hand,
-      `${holdfast} down --delete-data default 2>&1 && test ! -e /var/lib/holdfast && echo deleted`,
+      `${guest.holdfast} down --delete-data default 2>&1 && test ! -e /var/lib/holdfast && echo deleted`,
       ceilings.up,
     ),
   );
