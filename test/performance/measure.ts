@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Instance } from "../support/instance.ts";
+import { temporaryDirectory } from "../support/temporary.ts";
 import { idleMemory } from "./subjects/memory.ts";
 import { create, exec, flood, ownSpawn, transfer } from "./subjects/holdfast.ts";
 import { startPeers } from "./subjects/peers-client.ts";
@@ -35,8 +35,9 @@ export const measure = async (
 ): Promise<Results> => {
   const { client } = await instance.assistant({ computers: 1000, largest_size: "large" });
   const box = await client.computers.create({ name: "bench" });
+  const directory = temporaryDirectory("bench");
   const peers = await startPeers({
-    directory: await mkdtemp(join(tmpdir(), "hf-bench-")),
+    directory: directory.path,
     imageArchive: options.imageArchive,
     cell: `/run/holdfast/${instance.name}/supervisor-state/bundles/${box.id}`,
   });
@@ -83,6 +84,7 @@ export const measure = async (
     };
   } finally {
     await peers.close();
+    directory.remove();
   }
 };
 

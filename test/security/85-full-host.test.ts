@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { createClient, type HoldfastClient } from "@holdfast/sdk";
 import { root } from "../../tools/node24.mjs";
+import { onInterruption } from "../support/interruption.ts";
 import { until } from "../support/until.ts";
 
 const run = promisify(execFile);
@@ -38,24 +39,29 @@ before(async () => {
   client = createClient({ baseUrl: `http://${settings.listen[0]}`, token });
 });
 
-after(async () => {
+/** What `before` has come to by then. */
+const takeAway = async (): Promise<void> => {
   await holdfast("down", "--delete-data", name);
   // Mount namespaces of other instances' cells that are being made hold copies for a moment: seconds on a busy machine.
   let said = "";
+  const isMounted = async (): Promise<boolean> =>
+    (await readFile("/proc/self/mountinfo", "utf8")).includes(` ${disk} `);
   await until(
     "the disk is free",
-    () =>
-      run("umount", [disk]).then(
-        () => true,
-        (error: unknown) => {
-          said = String(error);
-          return false;
-        },
-      ),
+    async () => {
+      if (!(await isMounted())) return true;
+      await run("umount", [disk]).catch((error: unknown) => (said = String(error)));
+      return false;
+    },
     { withinMs: 60_000, detail: () => said },
   );
-  await rm(disk, { recursive: true });
-  await rm(file);
+  await rm(disk, { recursive: true, force: true });
+  await rm(file, { force: true });
+};
+const forget = onInterruption(takeAway);
+after(async () => {
+  await takeAway();
+  forget();
 });
 
 test("threat 85: on a host without a free block computers, files and the database go on, and the pool stays writable", async () => {

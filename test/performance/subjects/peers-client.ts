@@ -45,6 +45,8 @@ export const startPeers = async (options: PeerOptions): Promise<PeersClient> => 
       return milliseconds;
     },
     close: async () => {
+      // One that has ended has said so to whoever waited for it.
+      if (!child.connected) return;
       const gone = once(child, "exit");
       child.send("close");
       await gone;
