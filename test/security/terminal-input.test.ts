@@ -10,17 +10,24 @@ const { instance, assistant } = await useAssistant();
 
 const mebibyte = 1024 * 1024;
 
-test("terminals whose process reads nothing hold little of what is typed into them", async () => {
-  const { client } = assistant;
-  const computer = await createComputer(assistant);
-  const { id } = await client.processes.start({
+/** A process on a terminal that changes no byte of what is typed; answers its id once that holds. */
+const rawTerminal = async (computer: string, command: string): Promise<string> => {
+  const { processes } = assistant.client;
+  const { id } = await processes.start({
     computer,
-    command: "stty raw -echo; echo ready; exec sleep 60",
+    command: `stty raw -echo; echo ready; ${command}`,
     terminal: { columns: 80, rows: 24 },
   });
   await until("the terminal is raw", async () =>
-    (await client.processes.output({ computer, process: id })).stdout.includes("ready"),
+    (await processes.output({ computer, process: id })).stdout.includes("ready"),
   );
+  return id;
+};
+
+test("terminals whose process reads nothing hold little of what is typed into them", async () => {
+  const { client } = assistant;
+  const computer = await createComputer(assistant);
+  const id = await rawTerminal(computer, "exec sleep 60");
   const control = (await instance.programs())["control"]?.pid ?? 0;
   const before = await residentBytes(control);
   const attachments = await Promise.all(
@@ -46,14 +53,7 @@ test("terminals whose process reads nothing hold little of what is typed into th
 test("what is typed faster than it is read arrives whole once it is read", async () => {
   const { client } = assistant;
   const computer = await createComputer(assistant);
-  const { id } = await client.processes.start({
-    computer,
-    command: "stty raw -echo; echo ready; sleep 1; head -c 4194304 | sha256sum",
-    terminal: { columns: 80, rows: 24 },
-  });
-  await until("the terminal is raw", async () =>
-    (await client.processes.output({ computer, process: id })).stdout.includes("ready"),
-  );
+  const id = await rawTerminal(computer, "sleep 1; head -c 4194304 | sha256sum");
   const attachment = await client.processes.attach({ computer, process: id });
   const typed = Buffer.alloc(4 * mebibyte, "what is typed ");
   for (let at = 0; at < typed.length; at += 100_000) attachment.write(typed.subarray(at, at + 100_000));

@@ -48,10 +48,14 @@ const main = async (): Promise<void> => {
       );
       add({ passed: 0, failed: 1 });
     }
-    if (files.length > 0) add(await runFiles(group, files, signal));
+    if (files.length > 0 && !signal.aborted) add(await runFiles(group, files, signal));
+  }
+  if (signal.aborted) {
+    process.stdout.write("✖ the run was ended before its time\n");
+    add({ passed: 0, failed: 1 });
   }
   const wantsAgent = positionals.length === 0 ? !values.long : positionals.includes("agent");
-  if (wantsAgent && !values.except.includes("agent")) add(await runAgentTests(signal));
+  if (wantsAgent && !signal.aborted && !values.except.includes("agent")) add(await runAgentTests(signal));
   else if (matched === 0) {
     process.stdout.write(
       `✖ no test file matches ${positionals.join(" ")}; groups: ${groups.map(({ name }) => name).join(", ")}, agent\n`,
