@@ -1,4 +1,5 @@
 export { command, plainEnvironment, tryCommand, type CommandOptions } from "./host/command.ts";
+export { exists } from "./host/exists.ts";
 export { withLock } from "./host/lock.ts";
 export { watchChanges } from "./host/changes.ts";
 export { findMount, readMounts, type Mount } from "./host/mounts.ts";

@@ -3,9 +3,8 @@ import { existsSync } from "node:fs";
 import { chmod, copyFile, mkdir, readdir, readFile, rename, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import { cacheDirectory, command, plainEnvironment, tryCommand, withLock } from "@holdfast/launcher";
+import { cacheDirectory, command, exists, plainEnvironment, tryCommand, withLock } from "@holdfast/launcher";
 import type { StepResult } from "../progress.ts";
-import { exists } from "./exists.ts";
 import { proxies } from "./packages.ts";
 
 const target = "x86_64-unknown-linux-gnu";

@@ -1,8 +1,7 @@
 import { readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { command, tryCommand } from "@holdfast/launcher";
+import { command, exists, tryCommand } from "@holdfast/launcher";
 import type { Clock } from "@holdfast/kit";
-import { exists } from "./exists.ts";
 
 const root = "/sys/fs/cgroup";
 const killWithinMs = 10_000;

@@ -2,18 +2,18 @@ import { chmod, chown, mkdir, rename, rm, stat, statfs } from "node:fs/promises"
 import { join } from "node:path";
 import {
   command,
+  exists,
   findMount,
+  type InstanceSettings,
   lookUpUser,
   makeCluster,
+  type Places,
   readMajor,
+  type UserIds,
   userNames,
   writeAccessFiles,
-  type InstanceSettings,
-  type Places,
-  type UserIds,
 } from "@holdfast/launcher";
 import type { StepResult } from "../progress.ts";
-import { exists } from "./exists.ts";
 import { attachLoop } from "./loop.ts";
 
 const gibibyte = 1024 ** 3;

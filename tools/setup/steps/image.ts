@@ -8,16 +8,16 @@ import { createZstdDecompress } from "node:zlib";
 import {
   cacheDirectory,
   command,
+  exists,
+  type Places,
   plainEnvironment,
   tryCommand,
   withLock,
-  type Places,
 } from "@holdfast/launcher";
 import { buildImage } from "../image/build.ts";
 import { checkArchive } from "../image/check-archive.ts";
 import { readRecipe, type Recipe } from "../image/recipe.ts";
 import type { StepResult } from "../progress.ts";
-import { exists } from "./exists.ts";
 
 /** The base image as a read-only subvolume of the pool, by the digest of its recipe; built once per host. The value is the digest. */
 export const ensureImage = async (

@@ -1,7 +1,6 @@
 import { mkdir, rename, rm, statfs } from "node:fs/promises";
-import { command, findMount, tryCommand, type Places } from "@holdfast/launcher";
+import { command, exists, findMount, type Places, tryCommand } from "@holdfast/launcher";
 import type { StepResult } from "../progress.ts";
-import { exists } from "./exists.ts";
 import { attachLoop } from "./loop.ts";
 
 const gibibyte = 1024 ** 3;

@@ -24,7 +24,8 @@ test("a change is told at once, also one that came before it was waited for", {
   timeout: 5000,
 }, async (context) => {
   const { path, changes } = await watched(context);
-  const { signal } = new AbortController();
+  // Aborted when the test is out of time.
+  const { signal } = context;
   const told = changes.next(anHourMs, signal);
   await writeFile(path, "ended\n");
   await told;

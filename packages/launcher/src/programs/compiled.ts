@@ -1,7 +1,8 @@
 import { constants } from "node:fs";
-import { chmod, chown, lstat, mkdir, open, readdir, rename, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, open, readdir, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { command, plainEnvironment } from "../host/command.ts";
+import { exists } from "../host/exists.ts";
 import type { UserIds } from "../host/users.ts";
 import type { ProgramPlan } from "./plan.ts";
 
@@ -21,7 +22,7 @@ export interface Compiled {
 export const ensureCompiled = async (
   plan: Pick<ProgramPlan, "name" | "argv" | "user" | "compiled">,
 ): Promise<boolean> => {
-  if (!plan.compiled || (await isThere(plan.compiled.directory))) return false;
+  if (!plan.compiled || (await exists(plan.compiled.directory))) return false;
   const { directory, modules } = plan.compiled;
   const user = plan.user ?? { uid: 0, gid: 0 };
   const parent = dirname(directory);
@@ -99,9 +100,3 @@ const readOwn = async (path: string, user: UserIds, most: number): Promise<Buffe
 
 /** Not Node's own way, which can be led elsewhere while the user changes names below. */
 const remove = (path: string): Promise<string> => command(["rm", "-rf", "--one-file-system", "--", path]);
-
-const isThere = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );

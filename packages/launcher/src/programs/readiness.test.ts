@@ -13,7 +13,9 @@ const clock = {
   },
 };
 
-test("a program is asked until it serves, whatever it says or not before, and no more then", async () => {
+test("a program is asked until it serves, whatever it says or not before, and no more then", {
+  timeout: 5000,
+}, async () => {
   const answers = [() => Promise.reject(new Error("no socket yet")), () => Promise.resolve("starting")];
   const { promise: served, resolve } = Promise.withResolvers<void>();
   let asked = 0;
