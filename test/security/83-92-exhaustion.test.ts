@@ -19,6 +19,12 @@ const neighbourAnswers = async (): Promise<void> => {
   assert.ok(performance.now() - begin < 5000, "the neighbour had to wait");
 };
 
+const staysWithinLimits = async (computer: string): Promise<void> => {
+  const usage = await assistant.client.computers.usage({ computer });
+  assert.ok(usage.processes <= usage.processes_limit, JSON.stringify(usage));
+  assert.ok(usage.memory_bytes <= usage.memory_limit_bytes, JSON.stringify(usage));
+};
+
 /** 5 s on a host of its own; here others use the machine. Who waits for processes that do not end by themselves takes longer. */
 const stopWithinMs = limits.stopGraceMs - 1000;
 
@@ -41,8 +47,7 @@ test("83: a fork bomb ends at the limit of processes, the neighbour goes on, and
     { withinMs: 20_000 },
   );
   await neighbourAnswers();
-  const usage = await assistant.client.computers.usage({ computer });
-  assert.ok(usage.processes <= usage.processes_limit, JSON.stringify(usage));
+  await staysWithinLimits(computer);
   await stopsSoon(context, computer);
   assert.equal((await run(assistant, computer, "echo again")).stdout, "again\n");
 });
@@ -63,9 +68,7 @@ test("83: a fork bomb whose processes fill the memory ends inside the cell, and 
     { withinMs: 30_000 },
   );
   await neighbourAnswers();
-  const usage = await assistant.client.computers.usage({ computer });
-  assert.ok(usage.processes <= usage.processes_limit, JSON.stringify(usage));
-  assert.ok(usage.memory_bytes <= usage.memory_limit_bytes, JSON.stringify(usage));
+  await staysWithinLimits(computer);
   await stopsSoon(context, computer);
 });
 

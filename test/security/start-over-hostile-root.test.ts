@@ -1,13 +1,9 @@
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
+import { test } from "node:test";
 import { createComputer, run } from "../support/computer.ts";
-import { type Assistant, useInstance } from "../support/instance.ts";
+import { useAssistant } from "../support/use.ts";
 
-const opened = useInstance();
-let assistant: Assistant;
-before(async () => {
-  assistant = await (await opened).assistant();
-});
+const { assistant } = await useAssistant();
 
 /** What root in a cell can leave where the next start reads or mounts; each once kept the computer from starting for good. */
 const obstacles = {

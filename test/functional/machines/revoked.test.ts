@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
+import { test } from "node:test";
 import { call, type Reply } from "../../support/control.ts";
-import { type Instance, useInstance } from "../../support/instance.ts";
+import { useInstance } from "../../support/instance.ts";
 import { until } from "../../support/until.ts";
 
-const opened = useInstance();
-let instance: Instance;
-before(async () => {
-  instance = await opened;
-});
+const instance = await useInstance();
 
 test("whoever waits for a computer when the key is revoked is refused within a second; what runs goes on", async () => {
   const assistant = await instance.assistant();

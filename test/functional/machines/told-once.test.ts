@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createComputer } from "../../support/computer.ts";
-import { useInstance } from "../../support/instance.ts";
 import { untilValue } from "../../support/until.ts";
+import { useAssistant } from "../../support/use.ts";
 
-const opened = useInstance();
+const { assistant } = await useAssistant();
 
 test("the start and the end of a process are told once, however many look at it meanwhile", async () => {
-  const assistant = await (await opened).assistant();
   const { client } = assistant;
   const computer = await createComputer(assistant);
   const running = client.processes.exec({ computer, command: "sleep 2", wait_ms: 20_000 });
