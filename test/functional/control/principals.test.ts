@@ -131,10 +131,10 @@ test("owners are invited, listed and removed; the last one stays", async (contex
     call(control.url, first, "DELETE", `/v1/owners/${idOf("second")}`),
     call(control.url, second, "DELETE", `/v1/owners/${idOf("owner")}`),
   ]);
-  assert.deepEqual(
-    removals.map((reply) => reply.status).sort((a, b) => a - b),
-    [200, 409],
-  );
+  const [won, lost] = removals.map((reply) => reply.status).sort((a, b) => a - b);
+  assert.equal(won, 200);
+  // Whose session has ended by then is told that, before it is judged who is the last one.
+  assert.ok(lost === 401 || lost === 409, String(lost));
   const survivors = await Promise.all(
     [first, second].map(async (token) => (await call(control.url, token, "GET", "/v1/session")).status),
   );
