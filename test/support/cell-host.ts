@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes, randomInt } from "node:crypto";
 import { spawn } from "node:child_process";
-import { mkdir, open, readFile, rm } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
@@ -15,11 +15,9 @@ import {
   type SupervisorMethods,
 } from "@holdfast/contract";
 import { createIds, createRpcClient, systemClock, type RpcClient } from "@holdfast/kit";
-import { command, placesOf, type Places } from "@holdfast/launcher";
+import { placesOf, type Places } from "@holdfast/launcher";
 import { SocketAgents } from "../../packages/control/src/agents/index.ts";
-import { ensureAgent } from "../../tools/setup/steps/agent.ts";
-import { ensureImage } from "../../tools/setup/steps/image.ts";
-import { ensurePool } from "../../tools/setup/steps/pool.ts";
+import { prepare, takeAway } from "./cell-pool.ts";
 import { onInterruption } from "./interruption.ts";
 import { leftovers } from "./leaks.ts";
 
@@ -279,31 +277,6 @@ export const openCellHost = async (): Promise<CellHost> => {
   const stay = onInterruption(() => host.close());
   forget();
   return host;
-};
-
-/** The directories, the pool, and what is installed on it. */
-const prepare = async (places: Places): Promise<{ readonly agent: string; readonly image: string }> => {
-  const quiet = (): void => {};
-  await mkdir(places.data, { recursive: true, mode: 0o711 });
-  await mkdir(places.poolGuard, { recursive: true, mode: 0o700 });
-  for (const directory of ["supervisor", "cells"])
-    await mkdir(join(places.run, directory), { recursive: true, mode: 0o711 });
-  const { value: agent } = await ensureAgent(root, quiet);
-  await ensurePool(places, 3 * 1024 ** 3);
-  const { value: image } = await ensureImage(root, places, quiet);
-  return { agent, image };
-};
-
-/** Takes away what `prepare` has made so far. */
-const takeAway = async (places: Places): Promise<void> => {
-  const mounted = await command(["findmnt", "--noheadings", "--output", "SOURCE", places.pool]).catch(
-    () => "",
-  );
-  const device = mounted.trim();
-  if (device !== "") await command(["umount", places.pool]);
-  if (device.startsWith("/dev/loop")) await command(["losetup", "--detach", device]);
-  await rm(places.data, { recursive: true, force: true });
-  await rm(places.run, { recursive: true, force: true });
 };
 
 const isAlive = (keeper: ReturnType<typeof spawn> | undefined): boolean =>
