@@ -72,19 +72,19 @@ const isInCell = async (pid: number): Promise<boolean> => {
   return map !== "" && !/^\s*0\s+0\s/.test(map);
 };
 
-/** Megabytes after a rest in which what was just started comes to an end. */
+/** Bytes counted, in MB (10^6), after a rest in which what was just started comes to an end. */
 const readMemory = async (instance: Instance): Promise<{ cells: number; kernel: number }> => {
   await new Promise((resolve) => setTimeout(resolve, 5000));
   spawnSync("sync");
   await writeFile("/proc/sys/vm/drop_caches", "3");
   const text = await readFile("/proc/meminfo", "utf8");
   const kernel = kernelFields
-    .map((name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(text)?.[1] ?? 0) / 1024)
-    .reduce((sum, megabytes) => sum + megabytes, 0);
+    .map((name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(text)?.[1] ?? 0) * 1024)
+    .reduce((sum, bytes) => sum + bytes, 0);
   const [v1, v2] = [
     `/sys/fs/cgroup/memory/holdfast-${instance.shortId}/memory.usage_in_bytes`,
     `/sys/fs/cgroup/holdfast-${instance.shortId}/memory.current`,
   ];
   const bytes = await readFile(v1, "utf8").catch(() => readFile(v2, "utf8"));
-  return { cells: Number(bytes) / 1e6, kernel };
+  return { cells: Number(bytes) / 1e6, kernel: kernel / 1e6 };
 };
