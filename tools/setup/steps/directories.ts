@@ -84,8 +84,14 @@ export const ensureTree = async (source: string, places: Places): Promise<StepRe
 /** What the programs' users read. A clone made under a strict umask is closed to them. */
 const readByPrograms = ["package.json", "packages", "policy", "node_modules"];
 
-/** Makes these parts readable to everybody who can reach them at all; whether anything had to be. */
+/**
+ * Makes these parts readable to everybody who can reach them at all, and lets the clone's own directory be passed, for that is the root of
+ * the bind; whether anything had to be.
+ */
 const openTree = async (source: string): Promise<boolean> => {
+  const { mode } = await stat(source);
+  const shut = (mode & passable) !== passable;
+  if (shut) await chmod(source, (mode & 0o7777) | passable);
   const closed = [
     "(",
     "-type",
@@ -114,5 +120,8 @@ const openTree = async (source: string): Promise<boolean> => {
     "{}",
     "+",
   ]);
-  return found !== "";
+  return shut || found !== "";
 };
+
+/** To go through it by name, not to list it. */
+const passable = 0o011;
