@@ -60,6 +60,8 @@ export const tryCommand = (argv: readonly string[], options: CommandOptions = {}
     }
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(options.input);
-    child.once("error", (cause) => reject(new Error(`${file} could not be started`, { cause })));
+    child.once("error", (cause) =>
+      reject(new Error(`${file} could not be started: ${cause.message}`, { cause })),
+    );
     child.once("close", (code) => resolve({ status: code ?? 255, ...texts }));
   });
