@@ -1,14 +1,14 @@
-import { limits, type SupervisorMethods } from "@holdfast/contract";
-import type { Logger, RpcClient } from "@holdfast/kit";
+import { limits } from "@holdfast/contract";
+import type { Logger } from "@holdfast/kit";
 import type { Agents } from "../domain/agents.ts";
 import type { CellObserver, Computer } from "../domain/computer.ts";
 import { deleteServices } from "../store/services.ts";
 import type { Transaction } from "../store/transaction.ts";
+import { isCrowded, type CrowdParts } from "./crowd.ts";
 import type { ProcessKeeper } from "./processes/keeper.ts";
 import type { ServiceKeeper } from "./services/keeper.ts";
 
 const crowdedGraceMs = 1_000;
-const usageMs = 5_000;
 
 /** What `work/` does when a cell comes and goes. */
 export class WorkObserver implements CellObserver {
@@ -37,17 +37,12 @@ export class WorkObserver implements CellObserver {
     }
   }
 
-  /** At its limit of processes nothing in a computer can end in good order: a fork bomb takes the place of whatever would start for it. */
   async #graceMs(computer: Computer): Promise<number> {
-    const { supervisor, logger } = this.#parts;
-    const { usage } = await supervisor
-      .call("usage.read", { computer_id: computer.id }, { timeoutMs: usageMs })
-      .catch((error: unknown) => {
-        // A figure that cannot be had is no reason to end anything without a word.
-        logger.warn("it is not known how crowded a computer is", { computer: computer.id, error });
-        return { usage: null };
-      });
-    const crowded = usage !== null && usage.pids > usage.pids_limit * 0.9;
+    const crowded = await isCrowded(this.#parts, computer.id).catch((error: unknown) => {
+      // A figure that cannot be had is no reason to end anything without a word.
+      this.#parts.logger.warn("it is not known how crowded a computer is", { computer: computer.id, error });
+      return false;
+    });
     return crowded ? crowdedGraceMs : limits.stopGraceMs;
   }
 
@@ -61,10 +56,9 @@ export class WorkObserver implements CellObserver {
   }
 }
 
-export interface WorkObserverParts {
+export interface WorkObserverParts extends CrowdParts {
   readonly agents: Agents & { forget(computerId: string): void };
   readonly processes: ProcessKeeper;
   readonly services: ServiceKeeper;
-  readonly supervisor: RpcClient<SupervisorMethods>;
   readonly logger: Logger;
 }

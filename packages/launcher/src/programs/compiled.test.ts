@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmod, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -15,13 +15,21 @@ const temporary = async (context: TestContext): Promise<string> => {
   return parent;
 };
 
+/** This Node where the program's user reaches it: it may stand in a directory that is shut to others. */
+const ownNode = async (parent: string): Promise<string> => {
+  const node = join(parent, "node");
+  await copyFile(process.execPath, node);
+  return node;
+};
+
 test("compiled modules are made once, are named for the program's user, belong to root, and replace older ones", async (context) => {
   const parent = await temporary(context);
   const module = join(parent, "module.ts");
   await writeFile(module, "export const answer: number = 42;\nsetInterval(() => {}, 1000);\n");
+  const node = await ownNode(parent);
   const plan = (digest: string) => ({
     name: "control",
-    argv: [process.execPath],
+    argv: [node],
     user,
     compiled: { directory: join(parent, "compiled", `control-${digest}`), modules: [module] },
   });
@@ -61,7 +69,7 @@ test("a program's modules are imported as its own user, and what they leave in t
     symlinkSync(${JSON.stringify(parent)}, cache + "/elsewhere");`,
   );
   const compiled = { directory: join(parent, "compiled/control-x"), modules: [module] };
-  await ensureCompiled({ name: "control", argv: [process.execPath], user, compiled });
+  await ensureCompiled({ name: "control", argv: [await ownNode(parent)], user, compiled });
   assert.match(await readFile(join(parent, "seen/ids"), "utf8"), /^54321( 54321)+$/);
   const owns = await readdir(compiled.directory);
   assert.equal(owns.length, 1);
