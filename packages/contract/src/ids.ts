@@ -13,6 +13,10 @@ export const idPrefixes = {
   event: "evt",
   session: "ses",
   invitation: "inv",
+  project: "prj",
+  deployment: "dep",
+  share: "shr",
+  visit: "vis",
   cell: "cel",
   node: "node",
 } as const;

@@ -3,6 +3,7 @@ export * from "./errors.ts";
 export * from "./ids.ts";
 export * from "./limits.ts";
 export * from "./programs/control.ts";
+export * from "./programs/gateway.ts";
 export * from "./programs/layout.ts";
 export * from "./programs/supervisor-launcher.ts";
 export * from "./programs/supervisor.ts";

@@ -90,6 +90,52 @@ export const limits = {
   stopGraceMs: 10_000,
   cellStartMs: 15_000,
 
+  projectsPerComputer: 20,
+  servicesPerProject: 8,
+  publicRulesPerProject: 32,
+  slugLength: 40,
+  /** Ports that projects' services are given when their definition names none. */
+  projectPortFirst: 20_000,
+  projectPortLast: 20_999,
+  deploymentsKept: 1000,
+  /** git inside the cell: one command, and what of its answer is read. */
+  gitMs: 45_000,
+  gitOutputBytes: 4 * 1024 * 1024,
+  commitMessageLength: 2000,
+  sharesPerProject: 100,
+  shareMs: 30 * 24 * 3600 * 1000,
+  shareMaxMs: 366 * 24 * 3600 * 1000,
+  /** A one-time ticket to a project's address, and the session of that origin it is traded for. */
+  ticketMs: 60_000,
+  visitSessionMs: 12 * 3600 * 1000,
+  visitSessionsPerProject: 1000,
+  /** How often, in a day of UTC, visitors without a right may start a published project that is not running. */
+  visitorWakesPerDay: 200,
+  accessRecordsKept: 10_000,
+  accessRecordsPerBatch: 500,
+  routesPerReply: 500,
+  /** A right that is in use is looked at again this often; one that cannot be looked at for `rightGraceMs` holds no more. */
+  rightCheckMs: 300,
+  rightGraceMs: 800,
+  rightsPerCheck: 1000,
+  crashPageLogBytes: 8 * 1024,
+
+  /** gateway: heads, bodies, sockets and patience. */
+  visitHeadBytes: 32 * 1024,
+  visitHeaders: 100,
+  visitHeadMs: 10_000,
+  visitIdleMs: 60_000,
+  visitBodyStallMs: 30_000,
+  visitReadStallMs: 60_000,
+  visitAnswerMs: 300_000,
+  visitSockets: 12_000,
+  visitSocketsPerAddress: 2_000,
+  visitUpstreamSockets: 256,
+  visitUpstreamIdle: 64,
+  visitUpstreamIdleMs: 10_000,
+  visitWakeMs: 10_000,
+  visitsWaiting: 200,
+
   eventsKept: 100_000,
   recordsBatchMs: 100,
   /** How long it stays known who did what. */

@@ -14,5 +14,9 @@ export const cellDirectory = (instance: string, computerId: string): string =>
 export const agentSocketPath = (instance: string, computerId: string): string =>
   `${cellDirectory(instance, computerId)}/control.sock`;
 
+/** The agent's socket for gateway: connections to ports inside the cell. */
+export const ingressSocketPath = (instance: string, computerId: string): string =>
+  `${cellDirectory(instance, computerId)}/ingress.sock`;
+
 /** Descriptor on which a program finds its listening socket(s), in the order of the launcher's table. */
 export const firstListenDescriptor = 3;
