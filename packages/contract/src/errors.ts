@@ -195,6 +195,13 @@ export const errorTable = define({
     remedy:
       "See `details.entry`: no absolute paths, no `..`, no links out, no devices, FIFOs or setuid files.",
   },
+  git_failed: {
+    status: 409,
+    fault: "caller",
+    retryable: false,
+    title: "git in the computer refused this",
+    remedy: "See `details.output`; run git in the project's folder to mend its repository, then try again.",
+  },
   disk_full: {
     status: 507,
     fault: "caller",

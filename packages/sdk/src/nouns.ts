@@ -14,6 +14,8 @@ export const nouns = {
   service: "services",
   file: "files",
   archive: "archives",
+  project: "projects",
+  share: "shares",
   port: "ports",
   record: "records",
   event: "events",

@@ -3,6 +3,7 @@ import * as computers from "./computers.ts";
 import * as files from "./files.ts";
 import * as principals from "./principals.ts";
 import * as processes from "./processes.ts";
+import * as projects from "./projects.ts";
 import * as records from "./records.ts";
 import * as services from "./services.ts";
 
@@ -12,6 +13,15 @@ export { computerStates, computerView } from "./computers.ts";
 export { fileView } from "./files.ts";
 export { ceilings, keyView, ownerView, principalView } from "./principals.ts";
 export { exitView, processView, signalNames } from "./processes.ts";
+export {
+  deploymentView,
+  projectDefinition,
+  projectService,
+  projectView,
+  shareView,
+  slugSchema,
+  templateNames,
+} from "./projects.ts";
 export { eventView, recordView } from "./records.ts";
 export { serviceView } from "./services.ts";
 
@@ -59,6 +69,24 @@ export const operations = {
   "file.watch": files.fileWatch,
   "archive.export": files.archiveExport,
   "archive.import": files.archiveImport,
+  "project.create": projects.projectCreate,
+  "project.list": projects.projectList,
+  "project.get": projects.projectGet,
+  "project.update": projects.projectUpdate,
+  "project.destroy": projects.projectDestroy,
+  "project.deploy": projects.projectDeploy,
+  "project.history": projects.projectHistory,
+  "project.diff": projects.projectDiff,
+  "project.restore": projects.projectRestore,
+  "project.export": projects.projectExport,
+  "project.import": projects.projectImport,
+  "project.publish": projects.projectPublish,
+  "project.unpublish": projects.projectUnpublish,
+  "project.open": projects.projectOpen,
+  "project.access": projects.projectAccess,
+  "share.create": projects.shareCreate,
+  "share.list": projects.shareList,
+  "share.revoke": projects.shareRevoke,
   "port.list": computers.portList,
   "record.list": records.recordList,
   "event.stream": records.eventStream,

@@ -34,7 +34,7 @@ const probe = z
   .strict();
 
 /** What a service is. Create takes it whole; update replaces the fields it is given. */
-const definition = {
+export const serviceDefinition = {
   ...commandFields,
   port: port.optional().describe("The TCP port it listens on"),
   readiness: probe
@@ -129,7 +129,7 @@ export const serviceCreate = operation({
   summary: "Declare a process that is always kept running",
   description:
     "Declares a long-running process. It starts now, is restarted when it ends, and starts again whenever the computer does. The reply shows its state after `wait_ms`; read `service_logs` if it is not `ready`. Exactly one of `command` and `argv`.",
-  input: z.object({ computer: computerRef, name: nameSchema, ...definition, ...waits }),
+  input: z.object({ computer: computerRef, name: nameSchema, ...serviceDefinition, ...waits }),
   output: serviceView,
   route: { method: "POST", path: "/v1/computers/{computer}/services" },
   errors: [...errors, "name_taken", "operation_running", "idempotency_mismatch"],
@@ -170,12 +170,12 @@ export const serviceGet = operation({
 
 /** Without defaults: a field that is not given stays as it is. */
 const changes = Object.fromEntries(
-  Object.entries(definition).map(([key, schema]) => [
+  Object.entries(serviceDefinition).map(([key, schema]) => [
     key,
     (schema instanceof z.ZodDefault ? schema.unwrap() : schema).optional(),
   ]),
 ) as unknown as {
-  [K in keyof typeof definition]: z.ZodOptional<z.ZodType<z.output<(typeof definition)[K]>>>;
+  [K in keyof typeof serviceDefinition]: z.ZodOptional<z.ZodType<z.output<(typeof serviceDefinition)[K]>>>;
 };
 
 export const serviceUpdate = operation({
