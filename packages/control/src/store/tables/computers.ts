@@ -56,6 +56,8 @@ export interface ComputerTables {
     base_environment: Readonly<Record<string, string>>;
     desired_state: "running" | "stopped";
     told_state: Generated<string>;
+    /** The project that it is part of; null: of the computer alone. */
+    project_id: Generated<string | null>;
     version: Generated<number>;
     created_at_ms: number;
     updated_at_ms: number;

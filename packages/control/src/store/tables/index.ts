@@ -1,6 +1,7 @@
 import type { ComputerTables } from "./computers.ts";
 import type { PrincipalTables } from "./principals.ts";
+import type { ProjectTables } from "./projects.ts";
 import type { RecordTables } from "./records.ts";
 
 /** The schema as Kysely sees it; `migrations/*.sql` make it. */
-export interface Tables extends PrincipalTables, RecordTables, ComputerTables {}
+export interface Tables extends PrincipalTables, RecordTables, ComputerTables, ProjectTables {}
