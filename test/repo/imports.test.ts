@@ -11,16 +11,18 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   launcher: ["contract", "kit"],
   supervisor: ["contract", "kit"],
   control: ["contract", "kit"],
+  gateway: ["contract", "kit"],
   sdk: ["contract"],
   cli: ["contract", "sdk"],
 };
 
-/** What packages that run as root or hold the last word may depend on besides our own: nothing but this. */
+/** What packages that run as root, hold the last word or face strangers may depend on besides our own: nothing but this. */
 const outside: Readonly<Record<string, readonly string[]>> = {
   contract: ["zod"],
   kit: ["zod"],
   launcher: ["zod"],
   supervisor: ["zod"],
+  gateway: ["zod"],
 };
 
 /** Inside control, imports go from left to right only; modules in one step do not import each other. */

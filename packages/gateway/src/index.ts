@@ -1,0 +1,1 @@
+export { type Options, readOptions } from "./options.ts";

@@ -1,0 +1,38 @@
+/**
+ * The program. It takes no flags. What it wants of the launcher:
+ *
+ * | variable | meaning |
+ * | --- | --- |
+ * | `HOLDFAST_INSTANCE` | the instance's name |
+ * | `HOLDFAST_DOMAIN` | projects are `<slug>.<domain>`, their other ports `<port>--<slug>.<domain>`; no port, lower case, like `localhost` |
+ * | `HOLDFAST_ADDRESS` | origin of control's API, like `http://127.0.0.1:7300`: where the pages send people to sign in |
+ * | `HOLDFAST_TLS` | `none` (default: plain HTTP), `own` (certificate below), `proxy` (a TLS proxy on this host speaks plain HTTP to us) |
+ * | `HOLDFAST_TLS_CERTIFICATE`, `HOLDFAST_TLS_KEY` | with `own` only: absolute paths of PEM files that uid hf-gateway can read; read again when they change |
+ * | `HOLDFAST_LAUNCHER_DESCRIPTOR` | `3`: `gateway/launcher.sock`, listening (`health`); empty or `none`: there is none |
+ * | `HOLDFAST_ASK_DESCRIPTOR` | `4`: a TCP listener on loopback for `GET /ask?domain=…`; empty or `none`: there is none |
+ * | `HOLDFAST_VISIT_DESCRIPTORS` | `5` or `5,6,…`: TCP listeners for visitors (http, or https with `own`) |
+ * | `HOLDFAST_CONTROL_SOCKET` | only in tests; default `/run/holdfast/<instance>/control/gateway.sock` |
+ * | `HOLDFAST_LOG_LEVEL` | as for every program |
+ *
+ * Descriptors in this order: 3 launcher socket, 4 `ask`, 5… visitors. It connects to control's socket for gateway and to
+ * `cells/<computer>/ingress.sock` (both group hf-gateway, and their directories must let it pass), opens no other file, and wants a limit
+ * of at least 32,768 descriptors. SIGTERM: takes no more visitors, gives those under way 5 s, ends with 0.
+ */
+import { createLogger, systemClock } from "@holdfast/kit";
+import { version } from "./lib/version.ts";
+import { readOptions } from "./options.ts";
+
+const main = async (): Promise<void> => {
+  const clock = systemClock;
+  const level = process.env["HOLDFAST_LOG_LEVEL"] === "debug" ? "debug" : "info";
+  const logger = createLogger({ program: "gateway", now: clock.now, level });
+  const options = readOptions(process.env);
+  logger.info("serving", { domain: options.domain, tls: options.tls, version });
+};
+
+main().catch((error: unknown) => {
+  process.stderr.write(
+    `gateway cannot start: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  );
+  process.exit(1);
+});
