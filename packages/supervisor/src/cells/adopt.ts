@@ -2,6 +2,7 @@ import { limits } from "@holdfast/contract";
 import { namesIn, readIfThere, writeWhole } from "../lib/files.ts";
 import { remainingLease, type Cell } from "./cell.ts";
 import type { CellParts } from "./parts.ts";
+import { mendSockets } from "./sockets.ts";
 
 /**
  * What the last supervisor left: running cells are adopted, everything else is taken down. After a reboot nothing runs and nothing of
@@ -21,6 +22,7 @@ export const adoptCells = async (
     const now = await cgroups.state(name);
     const known = record !== undefined && !rebooted && record.phase !== "starting";
     if (known && record.phase === "running" && now?.populated) {
+      await mendSockets(parts, name);
       const left = remainingLease(record.leaseEndsAtMs, clock.now(), limits.leaseMs);
       const oomKills = (await cgroups.usage(name))?.oomKills ?? 0;
       const state = now.frozen ? "frozen" : "running";

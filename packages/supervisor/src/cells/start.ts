@@ -1,13 +1,12 @@
-import { join } from "node:path";
 import { computerSizes, HoldfastError, limits, type ComputerSize } from "@holdfast/contract";
 import type { CellLimits } from "../cgroups/index.ts";
 import { allOver } from "../lib/all-over.ts";
-import { makeDirectory } from "../lib/files.ts";
 import type { Cell } from "./cell.ts";
 import { waitForFirstByte } from "./first-byte.ts";
 import { changedRules, refusedRoot, type Started, type StartPlan } from "./helper.ts";
 import type { CellParts } from "./parts.ts";
 import type { CellRecord } from "./records.ts";
+import { makeSocketDirectory, socketsOf } from "./sockets.ts";
 
 export const limitsOf = (size: ComputerSize): CellLimits => {
   const { cpus, memory_bytes: memoryBytes, pids } = computerSizes[size];
@@ -42,7 +41,8 @@ export const createStarter =
     try {
       const link = parts.network.plan(volume.slot);
       const ids = { firstId: parts.firstIdOf(volume.slot), idCount: parts.idCount };
-      const sockets = places.sockets(computerId);
+      const sockets = socketsOf(parts, computerId);
+      const [forControl] = sockets;
       const [cgroups, bundle] = await allOver([
         parts.cgroups.create(computerId, limitsOf(size)),
         parts.bundles.make({
@@ -52,23 +52,20 @@ export const createStarter =
           resolver: link.gateway,
           link,
         }),
-        makeDirectory(sockets, 0o750, parts.controlGid),
+        makeSocketDirectory(parts, computerId),
       ]);
       crashPoint("cell.start:prepared");
       const plan: StartPlan = {
         id: computerId,
         root: { bundle, image: image.path, volume: places.volume(computerId), agent: parts.agent, ...ids },
-        sockets: [
-          { path: join(sockets, "control.sock"), gid: parts.controlGid },
-          { path: join(sockets, "ingress.sock"), gid: parts.gatewayGid },
-        ],
+        sockets,
         cgroups,
         rules,
       };
       const run = async (plan: StartPlan): Promise<Started> => {
         const started = await parts.helper.start(plan);
         crashPoint("cell.start:made");
-        await answer(join(sockets, "control.sock"), parts);
+        await answer(forControl.path, parts);
         return started;
       };
       const { timings_us: timings } = await run(plan).catch(async (error: unknown) => {
