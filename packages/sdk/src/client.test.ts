@@ -60,6 +60,8 @@ test("there is a method for every operation, of the kind its declaration says", 
     "file.watch",
     "process.attach",
     "process.follow",
+    "project.export",
+    "project.import",
   ]);
   assert.equal(typeof client.computers.create, "function");
   assert.equal(typeof client.sessions.delete, "function");
@@ -85,6 +87,29 @@ test("fields go where the route wants them", async () => {
   assert.equal(seen[1]?.headers["if-match"], '"v1"');
   assert.equal(seen[2]?.headers["idempotency-key"], '"k\\"1"');
   assert.equal(seen[0]?.headers["authorization"], "Bearer hf_test");
+});
+
+test("a project goes out as bytes and comes in with its fields in the query", async () => {
+  const { client, seen } = clientWith(
+    new Response("bundle", { headers: { "content-length": "6" } }),
+    json({ commit: "c0ffee1", project: {} }),
+    json({ share: {}, url: "http://shop.test/" }),
+  );
+  const { stream, sizeBytes } = await client.projects.export({ project: "shop", format: "bundle" });
+  assert.deepEqual([await new Response(stream).text(), sizeBytes], ["bundle", 6]);
+  const body = new Blob(["bundle"]).stream();
+  const { commit } = await client.projects.import({ project: "shop", format: "bundle", force: true }, body);
+  assert.equal(commit, "c0ffee1");
+  await client.shares.create({ project: "shop", label: "for Ada" });
+  assert.deepEqual(
+    seen.map(({ method, url }) => [method, url]),
+    [
+      ["GET", "http://holdfast.test/v1/projects/shop/content?format=bundle"],
+      ["PUT", "http://holdfast.test/v1/projects/shop/content?format=bundle&force=true"],
+      ["POST", "http://holdfast.test/v1/projects/shop/shares"],
+    ],
+  );
+  assert.deepEqual([seen[1]?.body, seen[2]?.body], [body, '{"label":"for Ada"}']);
 });
 
 test("what creates is repeated after a broken connection, with the same key", async () => {

@@ -56,6 +56,12 @@ interface StreamCalls {
     body: Bytes,
     options?: CallOptions,
   ) => Promise<OperationOutput<"archive.import">>;
+  "project.export": (input: OperationInput<"project.export">, options?: CallOptions) => Promise<Download>;
+  "project.import": (
+    input: OperationInput<"project.import">,
+    body: Bytes,
+    options?: CallOptions,
+  ) => Promise<OperationOutput<"project.import">>;
 }
 
 /** The call of one operation. Operations without a required field may be called without an input. */
