@@ -85,10 +85,15 @@ export const controlGatewayMethods = {
   },
   /**
    * Brings a project's computer and web service up, and waits up to `wait_ms`. The right must have been checked: only then is it called.
-   * `refused`: visitors have woken it as often as they may today. `failed` carries the web service's last lines, for the owner alone.
+   * `right_id` is the right it is woken for, which control looks at again; null: a visitor without one, for whom only what is published is
+   * woken, and so often a day. `refused`: not for this right, or no more today. `failed` carries the web service's last lines, for the owner
+   * alone.
    */
   "project.wake": {
-    params: project.extend({ visitor: z.boolean(), wait_ms: z.number().int().min(0).max(limits.waitMs) }),
+    params: project.extend({
+      right_id: rightId.nullable(),
+      wait_ms: z.number().int().min(0).max(limits.waitMs),
+    }),
     result: z.object({
       state: z.enum(["ready", "starting", "failed", "refused", "no_service"]),
       retry_after_ms: count,
