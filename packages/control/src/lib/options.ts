@@ -8,6 +8,10 @@ export interface Options {
   /** A listener of our own, for running without the launcher. */
   readonly listen: { readonly host: string; readonly port: number } | undefined;
   readonly launcherDescriptor: number | undefined;
+  /** Inherited; undefined: nobody serves projects to visitors. */
+  readonly gatewayDescriptor: number | undefined;
+  /** Origin of projects without the slug: one is `<slug>.` in front of its host. */
+  readonly projectsAddress: URL;
   readonly address: URL;
   readonly allowHosts: readonly string[];
   readonly dataDirectory: string;
@@ -26,6 +30,8 @@ export const readOptions = (
       "http-fd": { type: "string", multiple: true, default: [] },
       listen: { type: "string" },
       "launcher-fd": { type: "string", default: "3" },
+      "gateway-fd": { type: "string" },
+      "projects-address": { type: "string", default: "http://localhost:7301" },
       address: { type: "string" },
       "allow-host": { type: "string", multiple: true, default: [] },
       data: { type: "string" },
@@ -45,6 +51,8 @@ export const readOptions = (
     httpDescriptors: values["http-fd"].map(descriptor),
     listen,
     launcherDescriptor: values["launcher-fd"] === "none" ? undefined : descriptor(values["launcher-fd"]),
+    gatewayDescriptor: values["gateway-fd"] === undefined ? undefined : descriptor(values["gateway-fd"]),
+    projectsAddress: new URL(values["projects-address"]),
     address,
     allowHosts: [...values["allow-host"], address.host],
     dataDirectory: values.data,
