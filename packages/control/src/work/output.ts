@@ -1,11 +1,7 @@
 import type { OperationOutput } from "@holdfast/contract";
 import type { Download } from "../domain/agents.ts";
 import { AgentUnreachable } from "../domain/agents.ts";
-
-export interface OutputPiece {
-  readonly stream: "stdout" | "stderr";
-  readonly bytes: Buffer;
-}
+import { Captured } from "./captured.ts";
 
 export interface OutputPage {
   readonly stdout: string;
@@ -21,71 +17,42 @@ export type Encoding = "text" | "base64";
  * (`final`: nothing more will come, so it is shown as it is; `full`: there is more, so the page must not be empty); other bytes that are not UTF-8 become U+FFFD.
  */
 export const outputPage = (
-  pieces: readonly OutputPiece[],
+  captured: Captured,
   cursor: number,
   options: { readonly encoding: Encoding; readonly final: boolean; readonly full: boolean },
 ): OutputPage => {
-  const total = pieces.reduce((sum, piece) => sum + piece.bytes.length, 0);
+  const { total } = captured;
   if (options.encoding === "base64" || options.final)
-    return show(pieces, total, cursor, options.encoding === "base64" ? "base64" : "utf8");
+    return show(captured, total, cursor, options.encoding === "base64" ? "base64" : "utf8");
   let end = total;
-  for (;;) {
-    const cut = Math.min(tailStart(pieces, end, "stdout") ?? end, tailStart(pieces, end, "stderr") ?? end);
+  for (let cuts = 0; cuts < mostCuts; cuts += 1) {
+    const cut = Math.min(tailStart(captured, end, "stdout"), tailStart(captured, end, "stderr"));
     if (cut === end) break;
     end = cut;
   }
   // A character that stays unfinished while other output goes on will hardly be finished: progress matters more.
   if (end === 0 && (options.full || total > longestCharacter)) end = total;
-  return show(pieces, end, cursor, "utf8");
+  return show(captured, end, cursor, "utf8");
 };
 
 const longestCharacter = 4;
+/** A cut of one stream may halve a character of the other. Bytes that are no text at all look unfinished after each cut: there is an end. */
+const mostCuts = 8;
 
-const show = (
-  pieces: readonly OutputPiece[],
-  end: number,
-  cursor: number,
-  encoding: "utf8" | "base64",
-): OutputPage => ({
-  stdout: Buffer.concat(partsOf(pieces, end, "stdout").map(({ bytes }) => bytes)).toString(encoding),
-  stderr: Buffer.concat(partsOf(pieces, end, "stderr").map(({ bytes }) => bytes)).toString(encoding),
+const show = (captured: Captured, end: number, cursor: number, encoding: "utf8" | "base64"): OutputPage => ({
+  stdout: captured.bytesOf("stdout", end).toString(encoding),
+  stderr: captured.bytesOf("stderr", end).toString(encoding),
   nextCursor: cursor + end,
 });
 
-/** The pieces of one stream within the first `end` bytes of the page, with their places in it. */
-const partsOf = (
-  pieces: readonly OutputPiece[],
-  end: number,
-  stream: OutputPiece["stream"],
-): { readonly at: number; readonly bytes: Buffer }[] => {
-  const parts: { at: number; bytes: Buffer }[] = [];
-  let at = 0;
-  for (const piece of pieces) {
-    if (at >= end) break;
-    if (piece.stream === stream) parts.push({ at, bytes: piece.bytes.subarray(0, end - at) });
-    at += piece.bytes.length;
-  }
-  return parts;
-};
-
-/** Where in the page an unfinished character at the end of a stream begins; undefined when there is none. */
-const tailStart = (
-  pieces: readonly OutputPiece[],
-  end: number,
-  stream: OutputPiece["stream"],
-): number | undefined => {
-  const parts = partsOf(pieces, end, stream);
-  const last: { readonly at: number; readonly byte: number }[] = [];
-  for (let part = parts.length - 1; part >= 0 && last.length < longestCharacter; part -= 1) {
-    const { at, bytes } = parts[part] ?? { at: 0, bytes: Buffer.alloc(0) };
-    for (let index = bytes.length - 1; index >= 0 && last.length < longestCharacter; index -= 1)
-      last.push({ at: at + index, byte: bytes[index] ?? 0 });
-  }
+/** Where in the page an unfinished character at the end of a stream begins; `end` when there is none. */
+const tailStart = (captured: Captured, end: number, stream: "stdout" | "stderr"): number => {
+  const last = captured.lastOf(stream, end, longestCharacter);
   for (const [behind, { at, byte }] of last.entries()) {
     if ((byte & 0xc0) === 0x80) continue;
-    return characterBytes(byte) > behind + 1 ? at : undefined;
+    return characterBytes(byte) > behind + 1 ? at : end;
   }
-  return undefined;
+  return end;
 };
 
 const characterBytes = (lead: number): number => {
@@ -96,31 +63,38 @@ const characterBytes = (lead: number): number => {
 };
 
 export interface Collected {
-  readonly pieces: readonly OutputPiece[];
+  readonly captured: Captured;
   readonly total: number;
   /** Bytes that the capture let go of while they were being read. */
   readonly dropped: number;
 }
 
-/** Reads the OUTPUT of a call that promised at most `mostBytes`; an agent that sends more has broken its word. */
+/** Frames that hold nothing, or tell of a gap, which an agent may send beside one for each byte. */
+const spareFrames = 1024;
+
+/**
+ * Reads the OUTPUT of a call that promised at most `mostBytes`; an agent that sends more, or frames without end, has broken its word.
+ * `merge`: both streams as one, in the order they came.
+ */
 export const collectOutput = async (
   download: Download<"processes.run"> | Download<"output.read">,
   mostBytes: number,
+  options: { readonly merge?: boolean | undefined } = {},
 ): Promise<Collected> => {
-  const pieces: OutputPiece[] = [];
-  let total = 0;
+  const captured = new Captured();
+  let frames = 0;
   let dropped = 0;
   for await (const piece of download.pieces) {
+    frames += 1;
     if (piece.kind === "event") dropped += piece.event.bytes;
-    if (piece.kind !== "output") continue;
-    total += piece.bytes.length;
-    if (total > mostBytes) {
+    const bytes = piece.kind === "output" ? piece.bytes.length : 0;
+    if (captured.total + bytes > mostBytes || frames > mostBytes + spareFrames) {
       download.close();
       throw new AgentUnreachable("the computer's agent sent more output than was asked for", true);
     }
-    pieces.push({ stream: piece.stream, bytes: piece.bytes });
+    if (piece.kind === "output") captured.add(options.merge ? "stdout" : piece.stream, piece.bytes);
   }
-  return { pieces, total, dropped };
+  return { captured, total: captured.total, dropped };
 };
 
 /** Fields that all replies with output share. */

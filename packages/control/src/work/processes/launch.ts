@@ -133,10 +133,10 @@ export class Launcher {
           { id: row.id, cursor: 0, max_bytes: Math.max(1, params.max_output_bytes) },
           { signal },
         );
-        const { pieces, total, dropped } = await collectOutput(read, Math.max(1, params.max_output_bytes));
+        const { captured, total, dropped } = await collectOutput(read, Math.max(1, params.max_output_bytes));
         const truncated = read.head.dropped_bytes + dropped;
         const full = truncated + total < state.output_bytes;
-        const page = outputPage(pieces, truncated, {
+        const page = outputPage(captured, truncated, {
           encoding: params.encoding,
           final: now.state === "ended" && !full,
           full,
@@ -182,7 +182,7 @@ export class Launcher {
     crashPoint("process-after-run");
     const seen = seenOf(process, computer.cellId, clock.now());
     const begins = Math.max(0, download.head.next_cursor - collected.total - collected.dropped);
-    const page = outputPage(collected.pieces, begins, {
+    const page = outputPage(collected.captured, begins, {
       encoding: params.encoding,
       final: process.state === "ended" && download.head.next_cursor >= process.output_bytes,
       full: download.head.next_cursor < process.output_bytes,

@@ -232,11 +232,10 @@ export const readPage = async (
     if (ahead > 0) (await read(params.cursor + ahead, params.wait_ms)).close();
     const download = await read(params.cursor, ahead > 0 ? 0 : params.wait_ms);
     const { head } = download;
-    const { pieces: sent, total, dropped } = await collectOutput(download, params.max_bytes);
-    const pieces = params.merge ? sent.map(({ bytes }) => ({ stream: "stdout" as const, bytes })) : sent;
+    const { captured, total, dropped } = await collectOutput(download, params.max_bytes, params);
     const begins = params.cursor + head.dropped_bytes + dropped;
     const full = total >= params.max_bytes;
-    const page = outputPage(pieces, begins, {
+    const page = outputPage(captured, begins, {
       encoding: params.encoding,
       final: head.ended && !full,
       full,
