@@ -1,19 +1,37 @@
+import { HoldfastError, limits } from "@holdfast/contract";
 import { AgentUnreachable, type Download } from "../../domain/agents.ts";
+
+/** Frames that hold nothing before an agent is taken for one that sends no others. */
+const emptyFrames = 1024;
 
 /**
  * The bytes of a download, pulled. `promised` is the length that the agent gave: more or fewer are an error, so that a broken file is never
- * taken for a whole one. Lets go of the agent when nobody reads on, also before the first byte.
+ * taken for a whole one; without one `most` is the limit (`too_large`). Lets go of the agent when nobody reads on, also before the first byte.
  */
 export const bounded = (
   download: Download<"files.read"> | Download<"tar.export">,
   promised: number | undefined,
+  most: number = limits.downloadBytes,
 ): AsyncIterable<Buffer> => {
   async function* bytes(): AsyncGenerator<Buffer> {
     let total = 0;
+    let empty = 0;
     for await (const piece of download.pieces) {
-      if (piece.kind !== "data") continue;
+      if (piece.kind !== "data" || piece.bytes.length === 0) {
+        empty += 1;
+        if (empty > emptyFrames) throw broken("nothing");
+        continue;
+      }
       total += piece.bytes.length;
       if (promised !== undefined && total > promised) throw broken("more");
+      if (promised === undefined && total > most)
+        throw new HoldfastError(
+          "too_large",
+          `there is more than the ${most} bytes that one download brings`,
+          {
+            limit: most,
+          },
+        );
       yield piece.bytes;
     }
     if (promised !== undefined && total < promised) throw broken("less");
@@ -31,8 +49,21 @@ export const bounded = (
   };
 };
 
-const broken = (word: string): AgentUnreachable =>
-  new AgentUnreachable(`the file has changed while it was read: ${word} came than it held`, true);
+const broken = (word: "more" | "less" | "nothing"): AgentUnreachable =>
+  new AgentUnreachable(
+    word === "nothing"
+      ? "the computer's agent sends frames that hold nothing"
+      : `the file has changed while it was read: ${word} came than it held`,
+    true,
+  );
+
+/** All of it in one piece of memory of exactly that size, however small the agent cuts its frames. Throws as `bounded`. */
+export const gather = async (download: Download<"files.read">, promised: number): Promise<Buffer> => {
+  const whole = Buffer.alloc(promised);
+  let at = 0;
+  for await (const piece of bounded(download, promised)) at += piece.copy(whole, at);
+  return whole;
+};
 
 /** As text, without the beginning of a character whose rest is in the next part (`more`). Never less than one byte of what there is. */
 export const wholeText = (

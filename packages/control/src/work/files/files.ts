@@ -1,10 +1,9 @@
 import { HoldfastError, limits, type OperationOutput, type OperationParams } from "@holdfast/contract";
-import type { Download } from "../../domain/agents.ts";
 import type { Computer } from "../../domain/computer.ts";
 import type { BytesResult, EventsResult, ServerEvent } from "../../domain/handler.ts";
 import { decodeCursor, encodeCursor } from "../../lib/cursor.ts";
 import { type CellParts, withAgent } from "../cell.ts";
-import { bounded, wholeText } from "./bytes.ts";
+import { bounded, gather, wholeText } from "./bytes.ts";
 import { type FileView, fileView } from "./view.ts";
 
 /** Files of a computer. Every path is resolved by the agent inside the cell: nothing here touches the host's file system. */
@@ -283,12 +282,6 @@ const slowDiskMs = 10 * 60_000;
 
 const modeOf = (mode: string | undefined): { readonly mode?: number } =>
   mode === undefined ? {} : { mode: Number.parseInt(mode, 8) };
-
-const gather = async (download: Download<"files.read">, mostBytes: number): Promise<Buffer> => {
-  const pieces: Buffer[] = [];
-  for await (const piece of bounded(download, mostBytes)) pieces.push(piece);
-  return Buffer.concat(pieces);
-};
 
 async function* one(bytes: Buffer): AsyncGenerator<Buffer> {
   if (bytes.length > 0) yield bytes;
