@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { access, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { createHostRegistry, hostDirectory, withLock } from "@holdfast/launcher";
@@ -13,14 +13,14 @@ const data = `/var/lib/holdfast-${name}`;
 const registry = createHostRegistry({ directory: hostDirectory, random: () => 7 });
 after(() => registry.release(name));
 
-/** Whether a child of it waits for this lock, or holds it. */
+/** Whether a child of it waits for this lock. */
 const waitsFor = async (lock: string, pid: number): Promise<boolean> => {
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "")).trim();
-  const commands = children
+  const open = children
     .split(" ")
     .filter(Boolean)
-    .map((child) => readFile(`/proc/${child}/cmdline`, "utf8").catch(() => ""));
-  return (await Promise.all(commands)).some((words) => words.split("\0").includes(lock));
+    .map((child) => readlink(`/proc/${child}/fd/3`).catch(() => ""));
+  return (await Promise.all(open)).includes(lock);
 };
 
 test("`down --delete-data` leaves alone what an `up` under way has been given, until that has ended", async () => {
@@ -41,4 +41,5 @@ test("`down --delete-data` leaves alone what an `up` under way has been given, u
   });
   await end;
   assert.equal(await registry.find(name), undefined);
+  await assert.rejects(access(lock), { code: "ENOENT" }, "nothing of the instance is left");
 });

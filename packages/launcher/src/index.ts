@@ -4,6 +4,7 @@ export { withLock } from "./host/lock.ts";
 export { watchChanges } from "./host/changes.ts";
 export { findMount, readMounts, type Mount } from "./host/mounts.ts";
 export { isAlive, readBootId } from "./host/process.ts";
+export { removeTree } from "./host/remove.ts";
 export { lookUpUser, userNames, type UserIds } from "./host/users.ts";
 export { overlaps, readTakenRanges } from "./instance/id-ranges.ts";
 export {

@@ -4,7 +4,7 @@ import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, rm, writeFile
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
-import { command, lookUpUser, plainEnvironment, userNames } from "@holdfast/launcher";
+import { command, lookUpUser, plainEnvironment, removeTree, userNames } from "@holdfast/launcher";
 import { syncDirectory } from "@holdfast/kit";
 import { proxies } from "../steps/packages.ts";
 import { readAptSources, sourcesForSuite } from "./apt-sources.ts";
@@ -22,7 +22,7 @@ export const buildImage = async (
 ): Promise<void> => {
   const user = await lookUpUser(userNames.image);
   const work = `${archive}.work`;
-  await rm(work, { recursive: true, force: true });
+  await removeTree(work);
   await mkdir(join(work, "extras"), { recursive: true, mode: 0o755 });
   await copyFile(join(source, "node_modules/node/bin/node"), join(work, "extras/node"));
   note("npm");
@@ -67,7 +67,7 @@ export const buildImage = async (
   );
   await rename(`${archive}.new`, archive);
   await syncDirectory(join(archive, ".."));
-  await rm(work, { recursive: true, force: true });
+  await removeTree(work);
 };
 
 /** Fetches npm from the registry that this machine's npm uses, and proves that it is the one of the recipe. */

@@ -9,6 +9,7 @@ import {
   makeCluster,
   type Places,
   readMajor,
+  removeTree,
   type UserIds,
   userNames,
   writeAccessFiles,
@@ -61,7 +62,7 @@ const makeFile = async (places: Places, postgres: UserIds): Promise<void> => {
   await command(["mkfs.ext4", "-q", "-m", "0", "-E", "nodiscard", "-d", cluster, fresh]);
   await command(["sync", fresh]);
   await rename(fresh, places.databaseFile);
-  await rm(cluster, { recursive: true });
+  await removeTree(cluster);
 };
 
 const mountFile = async (places: Places, postgres: UserIds): Promise<void> => {

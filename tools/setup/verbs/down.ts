@@ -10,6 +10,7 @@ import {
   readMounts,
   readRecord,
   recordPath,
+  removeTree,
   runningProgram,
   startKeeper,
   stopProgram,
@@ -44,7 +45,10 @@ export const down = async (options: HostArguments): Promise<number> => {
   return withLock(lockPath(options.instance), async () => {
     const settings = await findInstance(options);
     if (!settings) {
-      if (options.deleteData !== undefined) await forget(options.instance);
+      if (options.deleteData !== undefined) {
+        await forget(options.instance);
+        await removeLock(options.instance);
+      }
       return 0;
     }
     await stopAll(settings, options.keepCells, progress);
@@ -54,6 +58,7 @@ export const down = async (options: HostArguments): Promise<number> => {
         await deleteData(settings);
         await hostRegistry().release(settings.instance);
         const left = await removeFromProfile(settings.instance);
+        await removeLock(settings.instance);
         const detail =
           left.length > 0 ? `${settings.data} is deleted${noneInUse(left)}` : `${settings.data} is deleted`;
         return { outcome: "done", detail, value: undefined };
@@ -116,7 +121,7 @@ const release = async (settings: InstanceSettings) => {
   if (tree) await tryCommand(["umount", "--lazy", places.tree]);
   // Never through a mount: what is still mounted below must not be deleted.
   const left = (await findMount(places.tree)) !== undefined;
-  if (!left) await rm(places.run, { recursive: true, force: true });
+  if (!left) await removeTree(places.run);
   return {
     outcome: pool || database || tree ? ("done" as const) : ("skipped" as const),
     detail: "pool, database and program tree",
@@ -129,7 +134,7 @@ const deleteData = async (settings: InstanceSettings): Promise<void> => {
   const mounted = (await readMounts()).find(({ target }) => target.startsWith(`${settings.data}/`));
   if (mounted) throw new Error(`${mounted.target} is still mounted. Unmount it and run this again.`);
   await deleteSubvolumes(placesOf(settings.instance, settings.data).pool);
-  await rm(settings.data, { recursive: true, force: true });
+  await removeTree(settings.data);
 };
 
 /** Where the data directory is btrfs itself, the pool is a subvolume with others in it, some of them read-only. */
@@ -143,6 +148,9 @@ const deleteSubvolumes = async (pool: string): Promise<void> => {
         await command(["btrfs", "subvolume", "delete", join(pool, directory, name)]);
   await command(["btrfs", "subvolume", "delete", pool]);
 };
+
+/** Only while it is held: who waits for it sees that it is gone, and takes the one that is there then. */
+const removeLock = (instance: string): Promise<void> => rm(lockPath(instance), { force: true });
 
 /** Set-up that was cut off before it wrote the settings leaves an entry in the registry and at most an empty data directory. */
 const forget = async (instance: string): Promise<void> => {

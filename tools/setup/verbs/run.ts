@@ -1,5 +1,6 @@
 import process from "node:process";
 import { once } from "node:events";
+import { rm } from "node:fs/promises";
 import {
   createBackoff,
   placesOf,
@@ -48,6 +49,8 @@ export const run = async (options: HostArguments): Promise<number> => {
       if (await launcherRuns(records)) return false;
       const record = await readRecord(recordPath({ records }, "launcher"));
       const now = await readSettings(settings.data);
+      // Its `down` took the lock away with everything else before we made it again.
+      if (!now) await rm(lockPath(options.instance), { force: true });
       if (!record || !now || record.ended?.code === 0) return true;
       process.stderr.write("The launcher ended; the programs run on, and it is started again.\n");
       // Not waited for: it may die again while it starts, which nobody but us would notice.

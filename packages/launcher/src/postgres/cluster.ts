@@ -1,7 +1,8 @@
-import { chmod, chown, mkdir, readFile, rm } from "node:fs/promises";
+import { chmod, chown, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeDurably } from "@holdfast/kit";
 import { command, plainEnvironment } from "../host/command.ts";
+import { removeTree } from "../host/remove.ts";
 import type { UserIds } from "../host/users.ts";
 import { findPostgresBinaries } from "./binaries.ts";
 
@@ -29,7 +30,7 @@ const sqlOfDatabase: readonly string[] = [
  */
 export const makeCluster = async (fresh: string, postgres: UserIds): Promise<void> => {
   const binaries = await findPostgresBinaries();
-  await rm(fresh, { recursive: true, force: true });
+  await removeTree(fresh);
   await mkdir(fresh, { mode: 0o700 });
   await chown(fresh, postgres.uid, postgres.gid);
   const run = (argv: readonly string[], input?: string) =>

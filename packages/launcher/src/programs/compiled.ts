@@ -3,6 +3,7 @@ import { chmod, chown, lstat, mkdir, open, readdir, rename, writeFile } from "no
 import { basename, dirname, join } from "node:path";
 import { command, plainEnvironment } from "../host/command.ts";
 import { exists } from "../host/exists.ts";
+import { removeTree } from "../host/remove.ts";
 import type { UserIds } from "../host/users.ts";
 import type { ProgramPlan } from "./plan.ts";
 
@@ -31,7 +32,7 @@ export const ensureCompiled = async (
   // Those of older sources, and what a try left that was cut short.
   for (const name of await readdir(parent))
     if (name.startsWith(`${plan.name}-`) || name.startsWith(`.${plan.name}-`))
-      await remove(join(parent, name));
+      await removeTree(join(parent, name));
   const theirs = join(parent, `.${basename(directory)}.${process.pid}`);
   const ours = `${theirs}.copy`;
   await mkdir(theirs, { mode: 0o700 });
@@ -44,7 +45,7 @@ export const ensureCompiled = async (
   // From here on no name in it changes.
   await chown(theirs, 0, 0);
   await copy(theirs, ours, user);
-  await remove(theirs);
+  await removeTree(theirs);
   await rename(ours, directory);
   return true;
 };
@@ -97,6 +98,3 @@ const readOwn = async (path: string, user: UserIds, most: number): Promise<Buffe
     await file.close();
   }
 };
-
-/** Not Node's own way, which can be led elsewhere while the user changes names below. */
-const remove = (path: string): Promise<string> => command(["rm", "-rf", "--one-file-system", "--", path]);
