@@ -2,6 +2,8 @@ import { HoldfastError, type Operation, type OperationName, type OperationParams
 import type { DispatchRequest } from "../domain/dispatch.ts";
 
 const issuesShown = 20;
+/** Values in one input, inner ones counted: more than any operation takes (4,096 arguments, 256 variables). */
+const mostValues = 20_000;
 
 /** The operation's parameters, defaults filled in. Throws `invalid_input`; unknown fields are refused, they are most often typing errors. */
 export const validate = (
@@ -19,6 +21,7 @@ export const validate = (
         .map((name) => ({ path: [name], message: "not a field of this operation" })),
       fields: Object.keys(known),
     });
+  refuseCrowd(operation, input);
   const parsed = operation.input.safeParse(input);
   if (!parsed.success)
     throw new HoldfastError("invalid_input", describe(operation, parsed.error.issues), {
@@ -29,6 +32,23 @@ export const validate = (
   if (operation.body === "bytes" && !request.body)
     throw new HoldfastError("invalid_input", `${operation.name} takes its content as a stream of bytes`);
   return parsed.data as OperationParams<OperationName>;
+};
+
+/** Four megabytes of tiny values that do not fit would each get a complaint of its own, and everybody waited for seconds. */
+const refuseCrowd = (operation: Operation, input: unknown): void => {
+  const waiting: unknown[] = [input];
+  let values = 0;
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (next === null || typeof next !== "object") continue;
+    const inner: readonly unknown[] = Array.isArray(next) ? next : Object.values(next);
+    values += inner.length;
+    if (values > mostValues)
+      throw new HoldfastError("invalid_input", `${operation.name} takes no more than ${mostValues} values`, {
+        limit: mostValues,
+      });
+    // One by one: as arguments of one call they could be too many.
+    for (const value of inner) if (typeof value === "object") waiting.push(value);
+  }
 };
 
 const withIfMatch = (

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { HoldfastError, limits, type Operation, operations } from "@holdfast/contract";
+import type { DispatchRequest } from "../domain/dispatch.ts";
+import { validate } from "./validate.ts";
+
+const request = {} as DispatchRequest;
+const refusal = (operation: Operation, input: unknown, asked = request): HoldfastError => {
+  try {
+    validate(operation, asked, input);
+  } catch (error) {
+    if (error instanceof HoldfastError) return error;
+    throw error;
+  }
+  throw new Error("it was not refused");
+};
+
+test("an input of hundreds of thousands of values is refused before each of them is judged", () => {
+  const environment = Object.fromEntries(Array.from({ length: 350_000 }, (_, index) => [`${index} `, ""]));
+  const crowded = refusal(operations["computer.create"], { name: "box", environment });
+  assert.equal(crowded.code, "invalid_input");
+  assert.equal(crowded.details["limit"], 20_000);
+  assert.equal(crowded.details["issues"], undefined);
+  const lists = Array.from({ length: 300 }, () => Array.from({ length: 100 }, () => ({})));
+  assert.equal(refusal(operations["file.edit"], { edits: lists }).details["limit"], 20_000);
+});
+
+test("as much as an operation takes is taken", () => {
+  const variables = limits.environmentVariables;
+  const environment = Object.fromEntries(Array.from({ length: variables }, (_, index) => [`V${index}`, "x"]));
+  const argv = Array.from({ length: limits.argumentsCount }, () => "x");
+  const params = validate(operations["process.exec"], request, { computer: "box", argv, environment });
+  assert.ok("argv" in params && params.argv?.length === limits.argumentsCount);
+});
