@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import { isIPv4 } from "node:net";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { instancePattern } from "@holdfast/contract";
 import { defaultDataDirectory } from "@holdfast/launcher";
+import { checkListen } from "./projects.ts";
 import type { InstanceWishes } from "./steps/instance.ts";
 
 export interface HostArguments extends InstanceWishes {
@@ -27,9 +27,15 @@ export const usage = `usage: holdfast <verb> [options]
 options
   --instance <name>        several live side by side on one host (default: default)
   --data <directory>       where everything durable is (default: /var/lib/holdfast, /var/lib/holdfast-<instance>)
-  --listen <address:port>  of the API; may be repeated (default: 127.0.0.1:7300, the next port for each further instance)
+  --listen <address:port>  of the API; may be repeated (default: 127.0.0.1:7300, the next free port for a further instance)
   --allow-host <name>      a further Host name accepted; may be repeated
   --pool-size <size>       of a new pool, like 20G (default: half of the free space, at most 50G)
+  --projects-domain <name>  projects are <slug>.<name>; not of the API's registrable domain (default: localhost)
+  --projects-listen <address:port>  where visitors come in; may be repeated (default: 127.0.0.1:7301, or the next free port)
+  --projects-address <url>  what people are told where a proxy stands in front, like https://apps.example.org; \`none\`: as it listens
+  --projects-tls-cert <file>  a certificate for *.<name> with its chain, PEM; root's alone is enough; \`none\`: no longer
+  --projects-tls-key <file>  its key, PEM without a passphrase; \`up\` takes over both when they were renewed
+  --projects-ask <address:port>  on loopback: where a TLS proxy asks \`/ask?domain=\` (default: 127.0.0.1:7302, or the next free port)
   --bare                   do not do the quickstart on an empty data directory
   --json                   status, doctor: for programs
   --keep-cells             down: leave the computers running
@@ -50,6 +56,12 @@ export const parseHostArguments = (argv: readonly string[]): HostArguments => {
       listen: { type: "string", multiple: true },
       "allow-host": { type: "string", multiple: true },
       "pool-size": { type: "string" },
+      "projects-domain": { type: "string" },
+      "projects-listen": { type: "string", multiple: true },
+      "projects-address": { type: "string" },
+      "projects-tls-cert": { type: "string" },
+      "projects-tls-key": { type: "string" },
+      "projects-ask": { type: "string" },
       bare: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       "keep-cells": { type: "boolean", default: false },
@@ -62,7 +74,11 @@ export const parseHostArguments = (argv: readonly string[]): HostArguments => {
       `An instance name is up to 16 of a-z, 0-9 and -, and starts with a letter; ${JSON.stringify(values.instance)} is not.`,
     );
   }
-  for (const address of values.listen ?? []) checkListen(address);
+  for (const address of values.listen ?? []) checkListen("listen", address, "127.0.0.1:7300");
+  for (const address of values["projects-listen"] ?? [])
+    checkListen("projects-listen", address, "127.0.0.1:7301");
+  if (values["projects-ask"] !== undefined)
+    checkListen("projects-ask", values["projects-ask"], "127.0.0.1:7302");
   const data = resolve(values.data ?? defaultDataDirectory(values.instance));
   if (!/^[A-Za-z0-9/._-]+$/.test(data))
     throw new Error(`The data directory may only hold A-Z a-z 0-9 / . _ and -: ${data}`);
@@ -73,6 +89,14 @@ export const parseHostArguments = (argv: readonly string[]): HostArguments => {
     allowHosts: values["allow-host"],
     poolBytes: values["pool-size"] === undefined ? undefined : parseSize(values["pool-size"]),
     databaseUrl: process.env["HOLDFAST_DATABASE_URL"] || undefined,
+    projects: {
+      listen: values["projects-listen"],
+      domain: values["projects-domain"],
+      address: values["projects-address"],
+      tlsChain: fileOf(values["projects-tls-cert"]),
+      tlsKey: fileOf(values["projects-tls-key"]),
+      ask: values["projects-ask"],
+    },
     bare: values.bare,
     json: values.json,
     keepCells: values["keep-cells"],
@@ -81,14 +105,9 @@ export const parseHostArguments = (argv: readonly string[]): HostArguments => {
   };
 };
 
-const checkListen = (address: string): void => {
-  const [, host = "", port = ""] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
-  if (!isIPv4(host) || Number(port) < 1 || Number(port) > 65_535) {
-    throw new Error(
-      `--listen takes an IPv4 address and a port, like 127.0.0.1:7300; ${JSON.stringify(address)} is not.`,
-    );
-  }
-};
+/** Of a file that is named from where the person stands; `none` is no file. */
+const fileOf = (name: string | undefined): string | undefined =>
+  name === undefined || name === "none" ? name : resolve(name);
 
 /** Bytes of a size like `20G` or `4096M`; binary units. */
 export const parseSize = (text: string): number => {

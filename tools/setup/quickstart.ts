@@ -10,12 +10,15 @@ import {
 } from "@holdfast/launcher";
 import type { StepResult } from "./progress.ts";
 
-/** Does the main job once through the official MCP client; see `examples/quickstart`. Throws with what it printed when it fails. */
+/**
+ * Does the main job once through the official MCP client; see `examples/quickstart`. Answers the address of the project that it leaves:
+ * what it printed last after `address: `. Throws with what it printed when it fails.
+ */
 export const runQuickstart = async (
   settings: InstanceSettings,
   places: Places,
   note: (text: string) => void,
-): Promise<StepResult<void>> => {
+): Promise<StepResult<string | undefined>> => {
   const program = join(settings.source, "examples/quickstart/main.ts");
   if (!existsSync(program)) return { outcome: "skipped", detail: "not in this tree", value: undefined };
   const lines: string[] = [];
@@ -33,6 +36,6 @@ export const runQuickstart = async (
   return {
     outcome: "done",
     detail: `the main job was done once over MCP\n${lines.map((line) => `          ${line}`).join("\n")}`,
-    value: undefined,
+    value: lines.flatMap((line) => /\baddress: (https?:\/\/\S+)/i.exec(line)?.[1] ?? []).at(-1),
   };
 };

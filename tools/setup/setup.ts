@@ -2,6 +2,7 @@ import { placesOf, writeSettings, type InstanceSettings } from "@holdfast/launch
 import { systemClock } from "@holdfast/kit";
 import type { Progress } from "./progress.ts";
 import { ensureAgent, needsCompiler } from "./steps/agent.ts";
+import { ensureCertificate } from "./steps/certificate.ts";
 import { pruneCache } from "./steps/cache.ts";
 import { checkCgroups } from "./steps/cgroups.ts";
 import { ensureDatabase } from "./steps/database.ts";
@@ -33,6 +34,8 @@ export const setUp = async (
   const settings = await progress.step("instance", () => ensureInstance(wishes, source, agent));
   const places = placesOf(settings.instance, settings.data);
   await progress.step("directories", () => ensureDirectories(settings, places));
+  if (settings.projects?.certificate)
+    await progress.step("certificate", () => ensureCertificate(settings, places));
   await progress.step("program tree", () => ensureTree(source, places));
   await progress.step("pool", () => ensurePool(places, settings.pool_bytes || undefined));
   const image = await progress.step("base image", (note) => ensureImage(source, places, note));

@@ -7,6 +7,7 @@ import { placesOf, publicAddress, type InstanceSettings, type Places } from "@ho
 import { createRpcClient, systemClock, writeDurably } from "@holdfast/kit";
 import { type Progress, widthFor } from "./progress.ts";
 import { writeProfile } from "./profile.ts";
+import { projectPattern } from "./projects.ts";
 import { runQuickstart } from "./quickstart.ts";
 
 /**
@@ -29,6 +30,7 @@ export const welcome = async (
     () => false,
   );
   if (!reachable) return;
+  let project: string | undefined;
   const isFirst = (await readKey(places)) === undefined;
   if (isFirst) {
     await progress.step("assistant's key", async () => {
@@ -43,7 +45,7 @@ export const welcome = async (
       return { outcome: "done", detail: places.assistantKey, value: undefined };
     });
     if (!options.bare && (await readKey(places)) !== undefined) {
-      await progress.step("quickstart", (note) => runQuickstart(settings, places, note));
+      project = await progress.step("quickstart", (note) => runQuickstart(settings, places, note));
     }
   }
   const key = await readKey(places);
@@ -60,6 +62,20 @@ export const welcome = async (
       `\nOwner's one-time login: run \`holdfast owner login --instance ${settings.instance}\` as root in a terminal.\n`,
     );
   }
+  if (project !== undefined) process.stdout.write(projectText(project));
+};
+
+/** The project that the quickstart leaves, and what its owner may do with it. */
+const projectText = (address: string): string => {
+  const slug = new URL(address).hostname.split(".")[0] ?? "";
+  return [
+    "",
+    "The quickstart built a project. Its address is private until you publish it:",
+    `  ${address}`,
+    `  holdfast projects open ${slug}       in your browser, signed in`,
+    `  holdfast projects publish ${slug}    for everyone, at the same address`,
+    "",
+  ].join("\n");
 };
 
 const readKey = async (places: Places): Promise<string | undefined> =>
@@ -82,6 +98,9 @@ const connectionText = (
   return [
     "",
     line("API", address, `reference: ${address}/reference`),
+    ...(settings.projects
+      ? [line("Projects", projectPattern(settings.projects), "each private until an owner publishes it")]
+      : []),
     line("Key", keyFile, "the assistant's, mode 0600"),
     ...contextLine(settings.instance, currentContext).map(([value, about]) => line("Context", value, about)),
     line("Command", `node ${join(settings.source, "bin/holdfast.mjs")}`, "`holdfast` from here on"),

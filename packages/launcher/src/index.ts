@@ -16,10 +16,19 @@ export {
 } from "./instance/places.ts";
 export { createHostRegistry, imageBuilderRange, type HostRegistry } from "./instance/registry.ts";
 export { readAnnouncedLabels } from "./launcher.ts";
-export { publicAddress, readSettings, writeSettings, type InstanceSettings } from "./instance/settings.ts";
+export { readCertificate } from "./instance/certificate.ts";
+export {
+  projectsAddress,
+  publicAddress,
+  readSettings,
+  writeSettings,
+  type InstanceSettings,
+  type ProjectsSettings,
+} from "./instance/settings.ts";
 export { findPostgresBinaries } from "./postgres/binaries.ts";
 export { makeCluster, readMajor, writeAccessFiles } from "./postgres/cluster.ts";
 export { createBackoff } from "./programs/backoff.ts";
+export { copyCertificate } from "./programs/certificate-copy.ts";
 export { ensureCompiled } from "./programs/compiled.ts";
 export { recordPath, startKeeper } from "./programs/keeper.ts";
 export { planLauncher } from "./programs/launcher-program.ts";

@@ -2,8 +2,10 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { writeDurably, type Clock, type CrashPoint, type Logger } from "@holdfast/kit";
+import { lookUpUser, userNames } from "./host/users.ts";
 import { placesOf } from "./instance/places.ts";
 import type { InstanceSettings } from "./instance/settings.ts";
+import { followCertificate } from "./programs/certificate-copy.ts";
 import { planPrograms } from "./programs/plans.ts";
 import type { ProgramPlan } from "./programs/plan.ts";
 import { watchProgram } from "./programs/watch.ts";
@@ -21,13 +23,17 @@ export const runLauncher = async (options: {
   readonly signal: AbortSignal;
 }): Promise<void> => {
   const { settings, clock, random, logger, crashPoint, signal } = options;
-  const { log, records } = placesOf(settings.instance, settings.data);
+  const places = placesOf(settings.instance, settings.data);
+  const { log, records } = places;
   const plans = await planPrograms(settings, clock);
   crashPoint("launcher-before-announced");
   await announce(records, plans);
   crashPoint("launcher-announced");
-  await Promise.all(
-    plans.map((plan) =>
+  const { projects } = settings;
+  const gid = projects?.certificate ? (await lookUpUser(userNames.gateway)).gid : 0;
+  await Promise.all([
+    ...(projects ? [followCertificate({ projects, places, gid, clock, logger, signal })] : []),
+    ...plans.map((plan) =>
       watchProgram({
         plan,
         places: { agent: settings.agent, log, records },
@@ -38,7 +44,7 @@ export const runLauncher = async (options: {
         signal,
       }),
     ),
-  );
+  ]);
 };
 
 const announced = z.object({ launcher_pid: z.number().int(), labels: z.record(z.string(), z.string()) });

@@ -31,7 +31,10 @@ export const provePrograms = (statuses: readonly ProgramStatus[], logs: string):
 export const proveLayers = async (settings: InstanceSettings): Promise<readonly Proof[]> => {
   const places = placesOf(settings.instance, settings.data);
   const program = join(places.tree, "packages/supervisor/src/doctor.ts");
-  const flags = supervisorFlags(settings, places, await lookUpUser(userNames.control));
+  const flags = supervisorFlags(settings, places, {
+    control: await lookUpUser(userNames.control),
+    gateway: settings.projects && (await lookUpUser(userNames.gateway)),
+  });
   const { stdout, stderr } = await tryCommand([process.execPath, program, ...flags], {
     environment: { ...plainEnvironment, NODE_NO_WARNINGS: "1" },
   });

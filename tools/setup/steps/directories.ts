@@ -35,8 +35,8 @@ export const ensureDirectories = async (
     root(places.run, 0o711),
     root(places.tree, 0o755),
     root(places.records, 0o700),
-    root(places.cells, 0o710, control.gid),
-    ...["supervisor", "control"].map((callee) =>
+    root(places.cells, 0o711),
+    ...["supervisor", "control", "gateway"].map((callee) =>
       root(dirname(socketPath(settings.instance, callee, "x")), 0o711),
     ),
     ...(postgres ? [{ path: places.postgresSocket, mode: 0o750, uid: postgres.uid, gid: control.gid }] : []),

@@ -4,6 +4,7 @@ import { placesOf } from "@holdfast/launcher";
 import type { HostArguments } from "../arguments.ts";
 import { proveHost } from "../doctor/host.ts";
 import { proveLayers, provePrograms, readStages } from "../doctor/programs.ts";
+import { proveProjects } from "../doctor/projects.ts";
 import { findInstance } from "../find-instance.ts";
 import { widthFor } from "../progress.ts";
 import { readStatuses } from "./status.ts";
@@ -17,6 +18,7 @@ export const doctor = async (options: HostArguments): Promise<number> => {
   const proofs = [
     ...(await proveHost(settings)),
     ...provePrograms(statuses, placesOf(settings.instance, settings.data).log),
+    ...(await proveProjects(settings)),
     ...(hasSupervisor ? await proveLayers(settings) : []),
   ];
   const stages = await readStages(settings);

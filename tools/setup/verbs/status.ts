@@ -3,6 +3,7 @@ import {
   placesOf,
   planLauncher,
   planPrograms,
+  projectsAddress,
   publicAddress,
   readProgramStatus,
   type InstanceSettings,
@@ -11,6 +12,7 @@ import {
 import { systemClock } from "@holdfast/kit";
 import type { HostArguments } from "../arguments.ts";
 import { findInstance } from "../find-instance.ts";
+import { projectPattern } from "../projects.ts";
 
 /** Prints the programs and addresses of the instance. Exit status 0: all ready, 3: not. */
 export const status = async (options: HostArguments): Promise<number> => {
@@ -21,8 +23,12 @@ export const status = async (options: HostArguments): Promise<number> => {
   if (options.json) {
     const { instance, short_id, data, listen } = settings;
     const address = publicAddress(settings);
+    const projects = settings.projects && {
+      ...settings.projects,
+      address: projectsAddress(settings.projects),
+    };
     process.stdout.write(
-      `${JSON.stringify({ instance, short_id, data, listen, address, ready, programs }, null, 2)}\n`,
+      `${JSON.stringify({ instance, short_id, data, listen, address, projects, ready, programs }, null, 2)}\n`,
     );
   } else process.stdout.write(table(settings, programs));
   return ready ? 0 : 3;
@@ -46,5 +52,13 @@ const table = (settings: InstanceSettings, programs: readonly ProgramStatus[]): 
     ([name = "", pid = "", health = "", detail = ""]) =>
       `${name.padEnd(12)} ${pid.padEnd(8)} ${health.padEnd(10)} ${detail}`.trimEnd(),
   );
-  return `${lines.join("\n")}\n\nInstance ${settings.instance} (${settings.short_id}) in ${settings.data}\nAPI ${publicAddress(settings)}\n`;
+  const { projects } = settings;
+  return [
+    ...lines,
+    "",
+    `Instance ${settings.instance} (${settings.short_id}) in ${settings.data}`,
+    `API ${publicAddress(settings)}`,
+    ...(projects ? [`Projects ${projectPattern(projects)}`] : []),
+    "",
+  ].join("\n");
 };

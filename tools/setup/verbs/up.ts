@@ -6,6 +6,7 @@ import {
   placesOf,
   planLauncher,
   planPrograms,
+  readAnnouncedLabels,
   readRecord,
   recordPath,
   runningProgram,
@@ -13,6 +14,7 @@ import {
   stopProgram,
   withLock,
   type InstanceSettings,
+  type Places,
   type ProgramPlan,
 } from "@holdfast/launcher";
 import { systemClock } from "@holdfast/kit";
@@ -67,7 +69,7 @@ export const startLauncher = async (
   await progress.step("launcher", async () => {
     const record = await readRecord(recordPath(places, plan.name));
     const running = runningProgram(record);
-    if (running && record?.label === plan.label) {
+    if (running && record?.label === plan.label && (await means(running.pid, programs, places))) {
       return { outcome: "skipped", detail: `pid ${running.pid}`, value: undefined };
     }
     if (running) await stopProgram(plan, places, systemClock);
@@ -75,4 +77,17 @@ export const startLauncher = async (
     return { outcome: running ? "changed" : "done", detail: "started", value: undefined };
   });
   return programs;
+};
+
+/** Whether the launcher that runs means each program to be what would be started now: settings may have changed since it read them. */
+const means = async (
+  launcherPid: number,
+  programs: readonly ProgramPlan[],
+  { records }: Pick<Places, "records">,
+): Promise<boolean> => {
+  const announced = await readAnnouncedLabels(records, launcherPid);
+  // One that has not announced has not planned either, and will from what is written by now.
+  if (announced === undefined) return true;
+  const isSame = programs.every(({ name, label }) => announced[name] === label);
+  return isSame && Object.keys(announced).length === programs.length;
 };

@@ -6,7 +6,12 @@ export interface UserIds {
 }
 
 /** Users of the programs; set-up makes them. `hf-image` builds images: it owns nothing and runs nothing else. */
-export const userNames = { control: "hf-control", postgres: "hf-postgres", image: "hf-image" } as const;
+export const userNames = {
+  control: "hf-control",
+  gateway: "hf-gateway",
+  postgres: "hf-postgres",
+  image: "hf-image",
+} as const;
 
 /** Throws when there is no such user. */
 export const lookUpUser = async (name: string): Promise<UserIds> => {

@@ -29,6 +29,8 @@ export interface Places {
   readonly records: string;
   readonly cells: string;
   readonly postgresSocket: string;
+  /** Certificate and key as gateway reads them: one file, so that they always fit; in memory only. */
+  readonly certificate: string;
 }
 
 export const placesOf = (instance: string, data: string): Places => {
@@ -50,5 +52,6 @@ export const placesOf = (instance: string, data: string): Places => {
     records: join(run, "launcher"),
     cells: join(run, "cells"),
     postgresSocket: join(run, "postgres"),
+    certificate: join(run, "certificate", "pair.pem"),
   };
 };

@@ -4,6 +4,20 @@ import { z } from "zod";
 import { instancePattern } from "@holdfast/contract";
 import { writeDurably } from "@holdfast/kit";
 
+/** How visitors reach projects; see the flags of `up`. */
+const projectsSettings = z.object({
+  /** `address:port` of each of gateway's listeners; at least one. */
+  listen: z.array(z.string()).min(1),
+  /** Projects are `<slug>.<domain>`: lower case, without a port. */
+  domain: z.string(),
+  /** Origin that people are told, without the slug, where a proxy stands in front; null: made of domain and first listener. */
+  address: z.url().nullable(),
+  /** PEM files of the operator's; null: plain HTTP. */
+  certificate: z.object({ chain: z.string().startsWith("/"), key: z.string().startsWith("/") }).nullable(),
+  /** `address:port` on loopback where a TLS proxy asks for which names it may get a certificate. */
+  ask: z.string(),
+});
+
 /** What one instance is, in `<data>/instance.json`. Written by set-up; the launcher only reads it. */
 export const instanceSettings = z.object({
   version: z.literal(1),
@@ -27,9 +41,12 @@ export const instanceSettings = z.object({
   source: z.string().startsWith("/"),
   /** `private`: a cluster of our own. `url`: a shared server, its URL in `<data>/database-url` (0600). */
   database: z.enum(["private", "url"]),
+  /** Absent: set up before projects had addresses. No gateway runs until the next `up`. */
+  projects: projectsSettings.optional(),
 });
 
 export type InstanceSettings = z.output<typeof instanceSettings>;
+export type ProjectsSettings = z.output<typeof projectsSettings>;
 
 export const readSettings = async (data: string): Promise<InstanceSettings | undefined> => {
   const path = settingsPath(data);
@@ -65,4 +82,11 @@ const settingsPath = (data: string): string => join(data, "instance.json");
 export const publicAddress = (settings: InstanceSettings): string => {
   const [first = ""] = settings.listen;
   return `http://${first.replace(/^0\.0\.0\.0:/, "127.0.0.1:")}`;
+};
+
+/** The origin of projects without the slug, like `http://localhost:7301`: a project is `<slug>.` in front of its host. */
+export const projectsAddress = ({ address, certificate, domain, listen }: ProjectsSettings): string => {
+  if (address !== null) return new URL(address).origin;
+  const port = listen[0]?.split(":")[1] ?? "";
+  return new URL(`${certificate ? "https" : "http"}://${domain}:${port}`).origin;
 };

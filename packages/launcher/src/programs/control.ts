@@ -1,16 +1,16 @@
 import { controlLauncherMethods, socketPath } from "@holdfast/contract";
 import { createRpcClient, type Clock } from "@holdfast/kit";
-import type { UserIds } from "../host/users.ts";
 import type { Places } from "../instance/places.ts";
-import { publicAddress, type InstanceSettings } from "../instance/settings.ts";
+import { projectsAddress, publicAddress, type InstanceSettings } from "../instance/settings.ts";
 import { nodeProgram } from "./node-program.ts";
 import type { ProgramPlan } from "./plan.ts";
+import type { Callers } from "./supervisor.ts";
 
-/** Plans control: its own user, no privileges, the HTTP listeners and a socket of root's for the launcher. */
+/** Plans control: its own user, no privileges, the HTTP listeners, and sockets for the launcher and for gateway. */
 export const planControl = async (
   settings: InstanceSettings,
   places: Places,
-  control: UserIds,
+  { control, gateway }: Callers,
   databaseUrl: string,
   clock: Clock,
 ): Promise<ProgramPlan> => {
@@ -21,6 +21,26 @@ export const planControl = async (
     clock,
     timeoutMs: 5000,
   });
+  const { projects } = settings;
+  const forGateway =
+    projects && gateway
+      ? {
+          arguments: [
+            "--gateway-fd",
+            String(4 + settings.listen.length),
+            "--projects-address",
+            projectsAddress(projects),
+          ],
+          sockets: [
+            {
+              kind: "unix",
+              path: socketPath(settings.instance, "control", "gateway"),
+              gid: gateway.gid,
+              mode: 0o660,
+            } as const,
+          ],
+        }
+      : { arguments: [], sockets: [] };
   return {
     ...(await nodeProgram({
       name: "control",
@@ -36,10 +56,12 @@ export const planControl = async (
         ...settings.allow_hosts.flatMap((host) => ["--allow-host", host]),
         "--data",
         places.control,
+        ...forGateway.arguments,
       ],
       sockets: [
         { kind: "unix", path: launcherSocket, gid: 0, mode: 0o600 },
         ...settings.listen.map((address) => ({ kind: "tcp", address }) as const),
+        ...forGateway.sockets,
       ],
       environment: { HOLDFAST_DATABASE_URL: databaseUrl },
       sources: ["packages/control/src"],

@@ -6,11 +6,17 @@ import type { InstanceSettings } from "../instance/settings.ts";
 import { nodeProgram } from "./node-program.ts";
 import type { ProgramPlan } from "./plan.ts";
 
+/** Whose groups reach the sockets that are made for them; gateway is not there before projects have addresses. */
+export interface Callers {
+  readonly control: UserIds;
+  readonly gateway: UserIds | undefined;
+}
+
 /** Plans the supervisor: root, no TCP, a socket for each caller. Not planned while there is no image to make computers from. */
 export const planSupervisor = async (
   settings: InstanceSettings,
   places: Places,
-  control: UserIds,
+  callers: Callers,
   clock: Clock,
 ): Promise<ProgramPlan> => {
   const client = createRpcClient({
@@ -25,13 +31,13 @@ export const planSupervisor = async (
       settings,
       places,
       user: undefined,
-      arguments: supervisorFlags(settings, places, control),
+      arguments: supervisorFlags(settings, places, callers),
       sockets: [
         { kind: "unix", path: socketPath(settings.instance, "supervisor", "launcher"), gid: 0, mode: 0o600 },
         {
           kind: "unix",
           path: socketPath(settings.instance, "supervisor", "control"),
-          gid: control.gid,
+          gid: callers.control.gid,
           mode: 0o660,
         },
       ],
@@ -56,7 +62,7 @@ export const planSupervisor = async (
 export const supervisorFlags = (
   settings: InstanceSettings,
   places: Places,
-  control: UserIds,
+  { control, gateway }: Callers,
 ): readonly string[] => {
   const flags = {
     instance: settings.instance,
@@ -66,7 +72,7 @@ export const supervisorFlags = (
     "uid-base": settings.uid_base,
     "uid-count": settings.uid_count,
     "control-gid": control.gid,
-    "gateway-gid": 0,
+    "gateway-gid": gateway?.gid ?? 0,
     agent: settings.agent,
     run: places.run,
   };

@@ -1,0 +1,77 @@
+import { gatewayLauncherMethods, socketPath } from "@holdfast/contract";
+import { createRpcClient, type Clock } from "@holdfast/kit";
+import type { UserIds } from "../host/users.ts";
+import type { Places } from "../instance/places.ts";
+import {
+  projectsAddress,
+  publicAddress,
+  type InstanceSettings,
+  type ProjectsSettings,
+} from "../instance/settings.ts";
+import { copyCertificate } from "./certificate-copy.ts";
+import { nodeProgram } from "./node-program.ts";
+import type { ProgramPlan } from "./plan.ts";
+
+/** Plans gateway: its own user, no privileges, no database; visitors' listeners, one for a TLS proxy's question, one for the launcher. */
+export const planGateway = async (
+  settings: InstanceSettings,
+  projects: ProjectsSettings,
+  places: Places,
+  gateway: UserIds,
+  clock: Clock,
+): Promise<ProgramPlan> => {
+  const launcherSocket = socketPath(settings.instance, "gateway", "launcher");
+  const client = createRpcClient({
+    path: launcherSocket,
+    methods: gatewayLauncherMethods,
+    clock,
+    timeoutMs: 5000,
+  });
+  return {
+    ...(await nodeProgram({
+      name: "gateway",
+      settings,
+      places,
+      user: gateway,
+      arguments: [],
+      sockets: [
+        { kind: "unix", path: launcherSocket, gid: 0, mode: 0o600 },
+        ...[projects.ask, ...projects.listen].map((address) => ({ kind: "tcp", address }) as const),
+      ],
+      environment: {
+        HOLDFAST_INSTANCE: settings.instance,
+        HOLDFAST_DOMAIN: projects.domain,
+        HOLDFAST_ADDRESS: publicAddress(settings),
+        ...transport(projects, places),
+        HOLDFAST_LAUNCHER_DESCRIPTOR: "3",
+        HOLDFAST_ASK_DESCRIPTOR: "4",
+        HOLDFAST_VISIT_DESCRIPTORS: projects.listen.map((_address, index) => 5 + index).join(","),
+      },
+      sources: ["packages/gateway/src"],
+      modules: ["options.ts"],
+    })),
+    beforeStart: async () => {
+      await copyCertificate(projects, places, gateway.gid);
+    },
+    health: async () => {
+      const { ready, detail } = await client.call("health", {});
+      return ready ? undefined : detail;
+    },
+    stopSignal: "SIGTERM",
+    killSignal: "SIGKILL",
+    stopMs: 10_000,
+  };
+};
+
+/** An https address without a certificate of ours: a TLS proxy stands in front. */
+const transport = (projects: ProjectsSettings, places: Places): Readonly<Record<string, string>> => {
+  if (projects.certificate) {
+    const { certificate } = places;
+    return {
+      HOLDFAST_TLS: "own",
+      HOLDFAST_TLS_CERTIFICATE: certificate,
+      HOLDFAST_TLS_KEY: certificate,
+    };
+  }
+  return { HOLDFAST_TLS: projectsAddress(projects).startsWith("https:") ? "proxy" : "none" };
+};

@@ -1,0 +1,28 @@
+import {
+  copyCertificate,
+  lookUpUser,
+  userNames,
+  type InstanceSettings,
+  type Places,
+} from "@holdfast/launcher";
+import type { StepResult } from "../progress.ts";
+
+/**
+ * Takes the operator's certificate over where its files were renewed. One that cannot be stops nothing but gateway's next start, which
+ * says so: computers and the API come up with the host.
+ */
+export const ensureCertificate = async (
+  { projects }: InstanceSettings,
+  places: Places,
+): Promise<StepResult<void>> => {
+  if (!projects?.certificate) return { outcome: "skipped", detail: "none", value: undefined };
+  const { chain } = projects.certificate;
+  try {
+    const { gid } = await lookUpUser(userNames.gateway);
+    const copied = await copyCertificate(projects, places, gid);
+    return { outcome: copied ? "done" : "skipped", detail: chain, value: undefined };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { outcome: "skipped", detail: `not taken over: ${why}`, value: undefined };
+  }
+};
