@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, after, test } from "node:test";
 import { HoldfastError } from "@holdfast/contract";
-import { command, projectsAddress } from "@holdfast/launcher";
+import { projectsAddress } from "@holdfast/launcher";
+import { makeCertificate } from "../../test/support/certificate.ts";
 import { type ProjectsWishes, settleProjects } from "./projects.ts";
 
 const nothing: ProjectsWishes = {
@@ -121,29 +122,13 @@ test("listeners are ports of their own, and only this host asks", async () => {
 let directory: string;
 const file = (name: string): string => join(directory, name);
 
-/** A self-signed certificate for these names, as an operator's files. */
-const certify = async (name: string, names: string, days: number): Promise<void> => {
-  const request = [
-    "openssl",
-    "req",
-    "-x509",
-    "-newkey",
-    "ec",
-    "-pkeyopt",
-    "ec_paramgen_curve:P-256",
-    "-nodes",
-  ];
-  await command([
-    ...request,
-    ...["-keyout", file(`${name}.key`), "-out", file(`${name}.pem`), "-subj", "/CN=test"],
-    ...["-addext", `subjectAltName=${names}`, "-days", String(days)],
-  ]);
-};
+const certify = (name: string, names: string): Promise<void> =>
+  makeCertificate({ chain: file(`${name}.pem`), key: file(`${name}.key`) }, names);
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), "hf-projects-"));
-  await certify("good", "DNS:*.apps.example.org", 30);
-  await certify("other", "DNS:*.example.org,DNS:apps.example.org,DNS:one.apps.example.org", 30);
+  await certify("good", "DNS:*.apps.example.org");
+  await certify("other", "DNS:*.example.org,DNS:apps.example.org,DNS:one.apps.example.org");
   await writeFile(file("broken.pem"), "no certificate");
 });
 after(() => rm(directory, { recursive: true }));
