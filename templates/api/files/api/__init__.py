@@ -1,0 +1,1 @@
+"""A JSON API made of Python's standard library alone."""
