@@ -98,6 +98,7 @@ const startOnce = async (
       databaseUrl,
       instance: "test",
       nodeId,
+      projectsAddress: new URL("http://localhost:7301"),
       clock,
       ids: createIds(clock),
       logger,

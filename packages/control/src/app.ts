@@ -9,6 +9,7 @@ import { createDispatch, type RunningDispatch } from "./dispatch.ts";
 import { createReconciliation } from "./dispatch/reconcile.ts";
 import { openStages, stageReports } from "./dispatch/stages.ts";
 import type { Module } from "./domain/module.ts";
+import type { Visits } from "./domain/visits.ts";
 import { createRecordBatch } from "./evidence/record-batch.ts";
 import { createEventFeed } from "./events/feed.ts";
 import { createHousekeeping } from "./housekeeping.ts";
@@ -23,6 +24,8 @@ export interface AppOptions {
   readonly databaseUrl: string;
   readonly instance: string;
   readonly nodeId: string;
+  /** Origin of projects without the slug. */
+  readonly projectsAddress: URL;
   readonly clock: Clock;
   readonly ids: NewId;
   readonly logger: Logger;
@@ -35,6 +38,8 @@ export interface AppOptions {
 export interface App {
   readonly dispatch: RunningDispatch;
   readonly host: HostAuthority;
+  /** Undefined where no module serves visitors. */
+  readonly visits: Visits | undefined;
   /** Undefined when requests can be served, else what is missing. */
   notReady(): string | undefined;
   /** Ends what is under way, writes down what is queued, closes the database. The doors are closed before. */
@@ -78,6 +83,7 @@ export const startApp = async (options: AppOptions, signal: AbortSignal): Promis
     feed,
     ceilings: ceilingCheck,
     newToken,
+    listener,
     supervisor,
     running,
   });
@@ -98,7 +104,14 @@ export const startApp = async (options: AppOptions, signal: AbortSignal): Promis
     running,
     reconcilers: modules.flatMap((module) => module.reconcilers ?? []),
   });
-  const housekeeping = createHousekeeping({ store, clock, logger, authority, reconciliation });
+  const housekeeping = createHousekeeping({
+    store,
+    clock,
+    logger,
+    authority,
+    reconciliation,
+    cleaners: modules.map((module) => async () => module.clean?.()),
+  });
 
   listener.start();
   feed.start();
@@ -109,6 +122,7 @@ export const startApp = async (options: AppOptions, signal: AbortSignal): Promis
   return {
     dispatch,
     host: createHostAuthority({ ...options, store, accountId, newToken, events }),
+    visits: modules.find((module) => module.visits !== undefined)?.visits,
     notReady: () => {
       if (!listener.connected()) return "the database is not answering";
       return modules.map((module) => module.notReady?.()).find((missing) => missing !== undefined);

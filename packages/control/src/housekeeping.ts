@@ -26,6 +26,8 @@ export const createHousekeeping = (parts: {
   readonly logger: Logger;
   readonly authority: Authority;
   readonly reconciliation: Reconciliation;
+  /** What the modules forget. */
+  readonly cleaners: readonly (() => Promise<void>)[];
 }): { start(): void; stop(): Promise<void> } => {
   const stopping = new AbortController();
   let loop: Promise<void> = Promise.resolve();
@@ -44,6 +46,7 @@ export const createHousekeeping = (parts: {
     await deleteOldSessions(db, nowMs - sessionsKeptMs);
     while (!stopping.signal.aborted && (await deleteOldRecords(db, nowMs - limits.recordsKeptMs)));
     await deleteOldEvents(db, limits.eventsKept);
+    for (const cleaner of parts.cleaners) await cleaner();
   };
 
   const run = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 import { HoldfastError } from "@holdfast/contract";
 import { createCrashPoint, createIds, createLogger, type LogLevel, systemClock } from "@holdfast/kit";
 import { type App, stages, startApp } from "./app.ts";
+import { createGatewayDoor } from "./doors/gateway/server.ts";
 import { createLauncherDoor } from "./doors/launcher/server.ts";
 import type { HttpDoor } from "./doors/http/server.ts";
 import { readNodeId } from "./lib/node-id.ts";
@@ -29,12 +30,15 @@ const main = async (): Promise<void> => {
     },
   });
   if (options.launcherDescriptor !== undefined) await launcher.listen({ fd: options.launcherDescriptor });
+  const gateway = createGatewayDoor({ logger, visits: () => running.app?.visits });
+  if (options.gatewayDescriptor !== undefined) await gateway.listen({ fd: options.gatewayDescriptor });
 
   const stop = async (signal: string): Promise<void> => {
     if (stopping.signal.aborted) return;
     logger.info("ending", { signal });
     stopping.abort();
     running.app?.dispatch.stop();
+    await gateway.close();
     await running.doors?.close();
     await running.app?.stop();
     await launcher.close();

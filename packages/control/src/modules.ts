@@ -6,6 +6,7 @@ import type { CeilingCheck } from "./domain/ceilings.ts";
 import type { EventLog } from "./domain/events.ts";
 import type { Module } from "./domain/module.ts";
 import type { EventFeed } from "./events/feed.ts";
+import type { Listener } from "./store/listener.ts";
 import { createMachinesModule } from "./operations/machines.ts";
 import { createPrincipalsModule } from "./operations/principals.ts";
 import { recordHandlers } from "./operations/records.ts";
@@ -22,6 +23,10 @@ export interface Shared {
   readonly feed: EventFeed;
   readonly ceilings: CeilingCheck;
   readonly newToken: NewToken;
+  /** Not started yet: channels are registered before it is. */
+  readonly listener: Listener;
+  /** Origin of projects without the slug. */
+  readonly projectsAddress: URL;
   readonly supervisor: RpcClient<SupervisorMethods>;
   readonly instance: string;
   readonly nodeId: string;

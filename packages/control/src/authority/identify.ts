@@ -13,7 +13,7 @@ import {
 } from "../store/principals.ts";
 import type { Listener } from "../store/listener.ts";
 import type { Database } from "../store/transaction.ts";
-import { createRateLimiter } from "./rate.ts";
+import { createStrangers } from "./strangers.ts";
 import { tokenKind } from "./tokens.ts";
 
 /** What of a credential may change while it is good. */
@@ -36,11 +36,8 @@ const rememberedTokens = 10_000;
 
 /**
  * Turns credentials into principals. An answer is kept for at most `keyCacheMs` and dropped at once when a credential ends anywhere, so a
- * request costs no statement while its key is warm and a revoked key is refused within that time even if the notification is lost.
- *
- * What is not known costs a statement once: nothing unknown ever becomes a credential, for whoever learns one learns it after it was
- * written. Strangers that try ever new ones are counted by network, and only they: a token that was good before is looked up whatever comes
- * from beside it.
+ * request costs no statement while its key is warm and a revoked key is refused within that time even if the notification is lost. Strangers
+ * are counted by network.
  */
 export const createAuthority = (parts: {
   readonly db: Database;
@@ -50,27 +47,9 @@ export const createAuthority = (parts: {
   const cache = new Recent<string, { readonly principal: Principal; readonly loadedAt: number }>(
     rememberedTokens,
   );
-  const unknown = new Recent<string, true>(rememberedTokens);
-  const good = new Recent<string, true>(rememberedTokens);
   const uses = new Map<string, number>();
-  const strangers = createRateLimiter(parts.clock, {
-    most: limits.unknownCredentialsPerWindow,
-    windowMs: limits.unknownCredentialsWindowMs,
-  });
-  let lookups = 0;
+  const strangers = createStrangers(parts.clock, "keys or sessions came from this network");
   parts.listener.on(credentialsChannel, () => cache.clear());
-
-  const lookUp = async (token: string, hash: Buffer): Promise<Principal | undefined> => {
-    // Each of these holds a connection and what has come of its request: while the database is slow they must not pile up.
-    if (lookups >= limits.lookupsAtOnce)
-      throw new HoldfastError("unavailable", "too many requests wait for the database", { part: "database" });
-    lookups += 1;
-    try {
-      return await load(parts.db, token, hash);
-    } finally {
-      lookups -= 1;
-    }
-  };
 
   const find = async (token: string, network: string): Promise<Principal | undefined> => {
     const kept = cache.get(token);
@@ -78,29 +57,13 @@ export const createAuthority = (parts: {
     const loadedAt = parts.clock.monotonic();
     if (kept && loadedAt - kept.loadedAt < limits.keyCacheMs) return kept.principal;
     const hash = sha256(token);
-    const name = hash.toString("base64");
-    if (unknown.get(name)) return undefined;
-    const known = good.get(name) === true;
-    if (!known) {
-      const { allowed, resetMs } = strangers.take(network);
-      if (!allowed)
-        throw new HoldfastError("rate_limited", "too many unknown keys or sessions came from this network", {
-          retry_after_ms: resetMs,
-        });
-    }
-    const principal = await lookUp(token, hash).catch((error: unknown) => {
-      // Nothing was learnt of it: whoever tries again while the database is away is no stranger yet.
-      if (!known) strangers.give(network);
-      throw error;
-    });
+    const principal = await strangers.meet(hash.toString("base64"), network, () =>
+      load(parts.db, token, hash),
+    );
     if (!principal) {
       cache.delete(token);
-      good.delete(name);
-      unknown.set(name, true);
       return undefined;
     }
-    if (!known) strangers.give(network);
-    good.set(name, true);
     cache.set(token, { principal, loadedAt });
     return principal;
   };

@@ -65,6 +65,17 @@ export const getComputer = async (db: Database | Transaction, id: string): Promi
   return row && toComputer(row);
 };
 
+/** Locks its row until the transaction ends: first of all locks that are taken about a computer. */
+export const lockComputer = async (transaction: Transaction, id: string): Promise<Computer | undefined> => {
+  const row = await transaction
+    .selectFrom("computers")
+    .selectAll()
+    .where("id", "=", id)
+    .forUpdate()
+    .executeTakeFirst();
+  return row && toComputer(row);
+};
+
 export interface NewComputer {
   readonly id: string;
   readonly accountId: string;

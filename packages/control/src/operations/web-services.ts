@@ -1,0 +1,46 @@
+import { HoldfastError, limits } from "@holdfast/contract";
+import { lockComputer } from "../store/computers.ts";
+import { getServiceById } from "../store/services.ts";
+import type { Store } from "../store/transaction.ts";
+import type { WebServices } from "../visits/index.ts";
+import type { Services } from "../work/index.ts";
+
+/** How waking a project sees the services of its computer. */
+export const createWebServices = (parts: {
+  readonly store: Store;
+  readonly services: Services;
+}): WebServices => {
+  const { store, services } = parts;
+  return {
+    stateOf: async (computer, serviceId, signal) => (await services.get(computer, serviceId, signal)).state,
+    bringUp: async (computer, serviceId, signal) => {
+      const row = await getServiceById(store.db, serviceId);
+      if (!row)
+        throw new HoldfastError("not_found", `there is no service ${serviceId}`, { service: serviceId });
+      const admitted =
+        row.desired_state === "running"
+          ? { target: row.id, computer, row, renewed: false }
+          : await store.transaction(async (transaction) =>
+              services.want(
+                transaction,
+                (await lockComputer(transaction, computer.id)) ?? computer,
+                row.id,
+                "running",
+              ),
+            );
+      return services.carryOut(
+        admitted,
+        { wake: true, until: "ready", restart: false, waitMs: limits.waitMs },
+        signal,
+      );
+    },
+    lastLines: async (computer, serviceId, bytes, signal) =>
+      (
+        await services.logs(
+          computer,
+          { computer: computer.id, service: serviceId, max_bytes: bytes, wait_ms: 0 },
+          signal,
+        )
+      ).text,
+  };
+};

@@ -1,0 +1,5 @@
+export { AccessLog } from "./access.ts";
+export { Rights } from "./rights.ts";
+export { Routes } from "./routes.ts";
+export { checkRules } from "./rules.ts";
+export { Waker, type WebServices } from "./wake.ts";
