@@ -33,7 +33,7 @@ class Notes:
         self._db.execute("pragma journal_mode = wal")
         self._db.execute(SCHEMA)
 
-    def list(self, limit: int, before: int | None) -> list[dict]:
+    def page(self, limit: int, before: int | None) -> list[dict]:
         return self._all(
             "select * from notes where ? is null or id < ? order by id desc limit ?", before, before, limit
         )

@@ -21,7 +21,7 @@ def routes_of(notes: Notes) -> Routes:
         """
         limit = request.number("limit", default=PAGE_SIZE, least=1, most=PAGE_SIZE_MAX)
         before = request.number("before", default=None, least=1, most=2**53)
-        page = notes.list(limit, before)
+        page = notes.page(limit, before)
         return {"notes": page, "next": page[-1]["id"] if len(page) == limit else None}
 
     @routes.add("POST", "/api/notes", status=201, body={"title": "Low tide", "text": "At 14:20, bring boots"})
