@@ -49,4 +49,4 @@ export const openBoard = (file) => {
   };
 };
 
-const asFeedback = ({ created_at, ...rest }) => ({ ...rest, createdAt: new Date(created_at) });
+const asFeedback = (row) => ({ ...row, created_at: new Date(row.created_at) });

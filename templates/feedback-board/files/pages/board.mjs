@@ -38,7 +38,14 @@ const sorting = (sort) => {
 const list = (feedback, voted, { sort, page }) =>
   html`<ol class="list">
     ${feedback.map(
-      ({ id, kind, text, author, votes, createdAt }) => html`<li class="card voice" id="feedback-${id}">
+      ({
+        id,
+        kind,
+        text,
+        author,
+        votes,
+        created_at: createdAt,
+      }) => html`<li class="card voice" id="feedback-${id}">
         <form method="post" action="/feedback/${id}/vote?sort=${sort}&amp;page=${page}">
           <button class="vote" ${voted.has(id) && html`disabled`}>
             <span class="arrow" aria-hidden="true"></span>
