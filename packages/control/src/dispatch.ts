@@ -123,6 +123,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
       operation,
       signals: [request.signal, stopping.signal],
       ended: (error) => {
+        progress.endedBy = error;
         if (!progress.done) progress.ended.resolve(error);
       },
     });
@@ -134,6 +135,8 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
 
     // validate
     const params = validate(operation, request, await request.input(holding.take));
+    // Its caller has been refused already, while the body was on its way: nothing is begun.
+    if (progress.endedBy) throw progress.endedBy;
     progress.digest = inputDigest(operation.name, params);
     const context: OperationContext = {
       operationId: progress.operationId,
@@ -190,7 +193,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     const reservation = passed;
 
     if (operation.consequence === "observe") {
-      const result = await observe(progress, () => handler.run(context, params, {}));
+      const result = await observe(progress, reservation, () => handler.run(context, params, {}));
       return answered(result, false, null);
     }
 

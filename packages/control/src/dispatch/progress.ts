@@ -25,6 +25,8 @@ export interface Progress extends Asked {
   admitted: boolean;
   /** Resolved when the credential ends while the operation is under way. */
   readonly ended: PromiseWithResolvers<HoldfastError>;
+  /** What it ended with; null while it is good. */
+  endedBy: HoldfastError | null;
   /** True once the operation has been done: its answer stands, also where it ended the caller's own credential. */
   done: boolean;
   /** Gives back all that the request holds. */
@@ -51,6 +53,7 @@ export const beginProgress = (parts: Parts, request: DispatchRequest, nobody: Pr
   rate: null,
   admitted: false,
   ended: Promise.withResolvers(),
+  endedBy: null,
   done: false,
   leave: () => {},
 });
