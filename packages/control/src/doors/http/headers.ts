@@ -36,8 +36,13 @@ export const rangeOf = (
   return last < first ? undefined : { offset: first, length: last - first + 1 };
 };
 
-/** For Content-Disposition (RFC 6266): a plain fallback and the exact name. */
-export const attachment = (fileName: string): string => {
+/** For ETag: quoted. Undefined for what no header can hold: a computer's agent may call its versions anything. */
+export const entityTag = (version: string): string | undefined =>
+  /^[\x21\x23-\x7e]+$/.test(version) ? `"${version}"` : undefined;
+
+/** For Content-Disposition (RFC 6266): a plain fallback and the exact name, which may hold anything. */
+export const attachment = (given: string): string => {
+  const fileName = given.toWellFormed();
   const plain = fileName.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
   const exact = encodeURIComponent(fileName).replaceAll(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16)}`);
   return `attachment; filename="${plain}"; filename*=UTF-8''${exact}`;

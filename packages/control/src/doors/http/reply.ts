@@ -5,7 +5,7 @@ import type { Outcome } from "../../domain/dispatch.ts";
 import { timestamp } from "../../lib/timestamp.ts";
 import { drain, isUnread } from "./body.ts";
 import { sessionCookie } from "./credential.ts";
-import { attachment } from "./headers.ts";
+import { attachment, entityTag } from "./headers.ts";
 import { problemOf, rateHeaders } from "./problem.ts";
 import { sendBytes, sendEvents } from "./send.ts";
 
@@ -31,7 +31,8 @@ export const sendOutcome = async (
   const operation: Operation = operations[name];
   const { result } = outcome;
   const headers = headersOf(outcome);
-  if ("bytes" in result)
+  if ("bytes" in result) {
+    const etag = result.version === undefined ? undefined : entityTag(result.version);
     return sendBytes(
       parts,
       outgoing,
@@ -40,10 +41,11 @@ export const sendOutcome = async (
         ...headers,
         "accept-ranges": "bytes",
         ...(result.fileName === undefined ? {} : { "content-disposition": attachment(result.fileName) }),
-        ...(result.version === undefined ? {} : { etag: `"${result.version}"` }),
+        ...(etag === undefined ? {} : { etag }),
       },
       headOnly,
     );
+  }
   if ("events" in result) return sendEvents(parts, outgoing, result, headers);
   if ("terminal" in result) {
     result.abandon();

@@ -10,6 +10,7 @@ import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import type { Dispatch } from "../../domain/dispatch.ts";
 import { asHoldfastError } from "../../dispatch/failure.ts";
+import { letGo } from "../../dispatch/streams.ts";
 import { isUnread, readWhole } from "./body.ts";
 import type { HostRules } from "./hosts.ts";
 import { problemOf } from "./problem.ts";
@@ -137,7 +138,13 @@ const serve = async (
     callerSignal(outgoing),
   );
   const outcome = await parts.dispatch(request);
-  await sendOutcome(parts, name, outgoing, outcome, headOnly);
+  try {
+    await sendOutcome(parts, name, outgoing, outcome, headOnly);
+  } catch (error) {
+    // A stream whose reply could not even begin: nobody else would end it.
+    if (outcome.ok) await letGo(outcome.result);
+    throw error;
+  }
   return sent();
 };
 
