@@ -12,6 +12,7 @@ import {
 import type { CrashPoint } from "@holdfast/kit";
 import type pg from "pg";
 import { asStoreError } from "./errors.ts";
+import { storable } from "./storable.ts";
 
 /** Names of prepared statements, by text. Statements past the limit (varying lists) go unprepared. */
 export type StatementNames = (sql: string) => string | undefined;
@@ -36,7 +37,7 @@ export const send = (
   query: CompiledQuery,
 ): Promise<pg.QueryResult> => {
   const name = names(query.sql);
-  const config = { text: query.sql, values: [...query.parameters] };
+  const config = { text: query.sql, values: query.parameters.map(storable) };
   return client.query(name === undefined ? config : { ...config, name });
 };
 

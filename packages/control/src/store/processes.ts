@@ -3,6 +3,7 @@ import type { Computer } from "../domain/computer.ts";
 import type { Principal } from "../domain/principal.ts";
 import { type EventValues, eventsChannel } from "./events.ts";
 import { type ComputerRow, toComputer, visibleTo } from "./computers.ts";
+import { storableJson } from "./storable.ts";
 import type { StoredExit } from "./tables/computers.ts";
 import type { Tables } from "./tables/index.ts";
 import type { Database, Transaction } from "./transaction.ts";
@@ -178,7 +179,7 @@ export const observeProcess = (
           select
             .selectFrom([
               "observed",
-              sql<EventValues>`jsonb_to_recordset(${JSON.stringify(told)}::jsonb)`.as<"event">(
+              sql<EventValues>`jsonb_to_recordset(${storableJson(told)}::jsonb)`.as<"event">(
                 sql`event(account_id text, kind text, target text, computer_id text, visible_to text, at_ms bigint, data jsonb)`,
               ),
             ])

@@ -58,7 +58,10 @@ export const commandText = (params: {
 }): string => {
   const spec = commandOf(params);
   const text = "shell" in spec ? spec.shell : spec.argv.map(quoted).join(" ");
-  return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
+  if (text.length <= shownLength) return text;
+  // Never half of a surrogate pair.
+  const end = /[\uD800-\uDBFF]/.test(text[shownLength - 1] ?? "") ? shownLength - 1 : shownLength;
+  return `${text.slice(0, end)}…`;
 };
 
 const shownLength = 500;
