@@ -47,7 +47,7 @@ const latencyRows = (results: Results, kind: "busy" | "paused"): readonly string
   ];
 };
 
-const row = (
+export const row = (
   name: string,
   figure: number | undefined,
   target: number,
