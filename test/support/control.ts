@@ -113,6 +113,7 @@ const startOnce = async (
     clock,
     logger,
     address: new URL("http://127.0.0.1:7300"),
+    projectsAddress: new URL("http://localhost:7301"),
     allowHosts: options.allowHosts ?? [],
     version: "0.0.0-test",
   });

@@ -10,10 +10,12 @@ export const createDoors = (parts: {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly address: URL;
+  /** Origin of projects without the slug. */
+  readonly projectsAddress: URL;
   readonly allowHosts: readonly string[];
   readonly version: string;
 }): HttpDoor => {
-  const { address, app, clock, logger, version } = parts;
+  const { address, projectsAddress, app, clock, logger, version } = parts;
   const hosts = createHostRules(parts.allowHosts);
   const mcp = once(async () => {
     const { createMcpDoor } = await import("./doors/mcp/index.ts");
@@ -43,6 +45,13 @@ export const createDoors = (parts: {
         const { referencePage } = await import("./doors/http/reference.ts");
         return { contentType: "text/html; charset=utf-8", body: referencePage({ version }) };
       }),
+      "/sign-in": async (query) => {
+        const { signInPage } = await import("./doors/http/sign-in.ts");
+        return {
+          contentType: "text/html; charset=utf-8",
+          body: signInPage({ to: query("to"), projectsAddress }),
+        };
+      },
       "/healthz": () => {
         const missing = app.notReady();
         return Promise.resolve({

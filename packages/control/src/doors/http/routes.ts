@@ -21,12 +21,15 @@ export interface RouteParts extends ReplyParts {
   readonly dispatch: Dispatch;
   readonly hosts: HostRules;
   readonly cookieName: string;
-  /** Pages beside the operations: path to what it answers, made when first asked for. */
-  readonly pages: Readonly<
-    Record<string, () => Promise<{ readonly contentType: string; readonly body: string }>>
-  >;
+  /** Pages beside the operations: path to what it answers. */
+  readonly pages: Readonly<Record<string, Page>>;
   readonly mcp?: McpDoor;
 }
+
+/** `query` gives a field of the query, as it was sent. */
+export type Page = (
+  query: (name: string) => string | undefined,
+) => Promise<{ readonly contentType: string; readonly body: string }>;
 
 /** Answers a request from its head where it can; else it asks for the body, which counts with `take`. */
 export type McpDoor = (
@@ -80,7 +83,7 @@ export const createRoutes = (parts: RouteParts): Hono<Bindings> => {
     });
   for (const [path, page] of Object.entries(parts.pages))
     app.get(path, async (context) => {
-      const { contentType, body } = await page();
+      const { contentType, body } = await page((name) => context.req.query(name));
       sendText(
         parts.clock,
         context.env.outgoing,
@@ -154,5 +157,5 @@ const honoPath = (path: string): string => path.replaceAll(/\{([a-z_]+)\}/g, ":$
 /** Pages hold text and style, nothing that runs or loads. */
 const pagePolicy = {
   "content-security-policy":
-    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 };
