@@ -5,7 +5,7 @@ import { points, type Program, strikeAt, type Strike } from "./strikes.ts";
 
 const bench = await useBench("killlong");
 
-const programs = ["launcher", "control", "supervisor", "postgres"] as const;
+const programs = ["launcher", "control", "supervisor", "postgres", "gateway"] as const;
 
 test("seeded rounds of kill -9 under load, fifty and more: at random moments and at every named point", async (context) => {
   const random = seeded(announceSeed(context));
@@ -14,8 +14,8 @@ test("seeded rounds of kill -9 under load, fifty and more: at random moments and
   );
   const killed: readonly Strike[] = Array.from({ length: 22 }, () => ({
     kind: "kill",
-    // At least one program: a number from 1 to 15 is a set of them.
-    programs: ((set) => programs.filter((_, bit) => (set >> bit) & 1))(1 + random(15)),
+    // At least one program: a number from 1 to 31 is a set of them.
+    programs: ((set) => programs.filter((_, bit) => (set >> bit) & 1))(1 + random(31)),
     afterOperations: 5 + random(60),
   }));
   const strikes = [...named, ...killed].map((strike) => ({ strike, order: random(1_000_000) }));

@@ -5,7 +5,7 @@ import { points, type Program, strikeAt, type Strike } from "./strikes.ts";
 
 const bench = await useBench("kill");
 
-test("ten rounds of kill -9 under load: nothing acknowledged is lost, nothing happens twice, no cell dies, nothing is left", async (context) => {
+test("eleven rounds of kill -9 under load: nothing acknowledged is lost, nothing happens twice, no cell dies, nothing is left", async (context) => {
   const random = seeded(announceSeed(context));
   const kill = (...programs: readonly string[]): Strike => ({
     kind: "kill",
@@ -20,12 +20,13 @@ test("ten rounds of kill -9 under load: nothing acknowledged is lost, nothing ha
     kill("control"),
     kill("supervisor"),
     kill("postgres"),
+    kill("gateway"),
     kill("launcher"),
-    kill("launcher", "control", "supervisor", "postgres"),
+    kill("launcher", "control", "supervisor", "postgres", "gateway"),
     at("control"),
     at("supervisor"),
     at("launcher"),
-    kill("control", "supervisor"),
+    kill("control", "supervisor", "gateway"),
     kill("postgres", "control"),
   ]);
 });

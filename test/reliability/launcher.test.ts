@@ -8,6 +8,7 @@ import { createComputer, run } from "../support/computer.ts";
 import { type Assistant, usePrivateInstance } from "../support/instance.ts";
 import { simulateReboot } from "../support/reboot.ts";
 import { until } from "../support/until.ts";
+import { visit } from "../support/visit.ts";
 
 const opened = usePrivateInstance("launch");
 let assistant: Assistant;
@@ -23,7 +24,7 @@ before(async () => {
   );
 });
 
-const programs = ["postgres", "supervisor", "control"] as const;
+const programs = ["postgres", "supervisor", "control", "gateway"] as const;
 
 const pidsOf = async (): Promise<Record<string, number | null>> => {
   const views = Object.values(await (await opened).programs());
@@ -99,6 +100,24 @@ for (const name of programs) {
   });
 }
 
+test("a killed gateway serves again within 2 s, each time", async () => {
+  const instance = await opened;
+  for (let count = 0; count < 3; count += 1) {
+    const { gateway } = await pidsOf();
+    kill(gateway);
+    const since = performance.now();
+    const answers = (): Promise<boolean> =>
+      visit(instance, "nobody").then(
+        ({ status }) => status === 404,
+        () => false,
+      );
+    await until("it answers visitors", answers, { withinMs: 20_000 });
+    const tookMs = performance.now() - since;
+    assert.ok(tookMs < 2000, `it took ${Math.round(tookMs)} ms`);
+    assert.notEqual((await pidsOf())["gateway"], gateway);
+  }
+});
+
 test("a killed keeper takes its program with it, and both are started again", async () => {
   const { control } = await (await opened).programs();
   kill(control?.keeper_pid);
@@ -126,6 +145,22 @@ test("all killed at once, launcher too: one up brings everything back, the cell 
   await (await opened).up();
   await allReady(5000);
   await assertCellLives();
+});
+
+test("up with another domain reaches the programs that run already, and no computer ends", async () => {
+  const instance = await opened;
+  const before = await pidsOf();
+  const domain = "apps.example.org";
+  await instance.up({}, ["--projects-domain", domain]);
+  const after = await pidsOf();
+  assert.notEqual(after["gateway"], before["gateway"]);
+  assert.equal(after["supervisor"], before["supervisor"]);
+  const { stdout } = await promisify(execFile)("ps", ["-o", "args=", "-p", String(after["control"])]);
+  assert.match(stdout, /--projects-address http:\/\/apps\.example\.org:/);
+  await assertCellLives();
+  await assert.rejects(instance.up({}, ["--projects-domain", "10.1.2.3"]), /--projects-domain: .*IP address/);
+  assert.deepEqual(await pidsOf(), after, "a refusal changes nothing");
+  await instance.up({}, ["--projects-domain", "localhost"]);
 });
 
 test("after a reboot up attaches, mounts and starts again, and computers that were awake come back with their files", async () => {

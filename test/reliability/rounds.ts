@@ -8,6 +8,7 @@ import { createComputer, run } from "../support/computer.ts";
 import { type Assistant, type Instance, usePrivateInstance } from "../support/instance.ts";
 import { temporaryDirectory } from "../support/temporary.ts";
 import { until } from "../support/until.ts";
+import { visit } from "../support/visit.ts";
 import { agentOf, checkAftermath } from "./aftermath.ts";
 import { startDriver } from "./driver.ts";
 import { describe, type Program, type Strike } from "./strikes.ts";
@@ -21,6 +22,8 @@ export interface Bench {
   /** A computer that every round works on; neither it nor its `ticker` may ever end. */
   readonly computer: string;
   readonly ticker: string;
+  /** Slug of a published project on it, whose page says its name. */
+  readonly project: string;
   readonly agent: string;
   readonly files: Readonly<Record<Program, string>>;
   /** Of each strike: from the kill until everything served again. */
@@ -63,9 +66,23 @@ export const useBench = async (label: string): Promise<Bench> => {
     computer,
     command: "trap '' HUP; while :; do date +%s%N > /work/tick; sleep 0.2; done",
   });
+  const project = await publishPage(instance, first, computer);
   instance.keepUp();
-  const tookMs: number[] = [];
-  return { instance, files, assistants, computer, ticker: ticker.id, agent: await agentOf(computer), tookMs };
+  const agent = await agentOf(computer);
+  return { instance, files, assistants, computer, ticker: ticker.id, project, agent, tookMs: [] };
+};
+
+const page = "the page of the bench";
+
+const publishPage = async (instance: Instance, assistant: Assistant, computer: string): Promise<string> => {
+  const { slug, folder } = await assistant.client.projects.create({ computer, name: "page" });
+  await run(assistant, computer, `mkdir ${folder}/site && echo ${page} > ${folder}/site/index.html`);
+  const argv = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", "site", "$PORT"];
+  const web = { name: "web", argv: ["sh", "-c", `exec ${argv.join(" ")}`] };
+  await assistant.client.projects.update({ project: slug, definition: { services: [web], web: "web" } });
+  await assistant.client.projects.deploy({ project: slug });
+  await (await instance.owner()).projects.publish({ project: slug });
+  return slug;
 };
 
 /** How often a strike is tried at a point that the load does not come by in every round. */
@@ -162,8 +179,8 @@ const summary = ({ tookMs }: Bench): string => {
   return `serving again after ${sorted.length} strikes: p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, max ${at(1)} ms`;
 };
 
-/** Operations that need every program: a new computer, and a command in the one that was there before. */
-const serving = async ({ assistants, computer }: Bench): Promise<void> => {
+/** What needs every program: a new computer, a command in the one that was there before, and a visit to its page. */
+const serving = async ({ assistants, computer, instance, project }: Bench): Promise<void> => {
   const once = assistants[0]?.once;
   assert.ok(once);
   let last = "";
@@ -173,7 +190,9 @@ const serving = async ({ assistants, computer }: Bench): Promise<void> => {
       try {
         const made = await once.computers.create({ name: `probe-${randomBytes(5).toString("hex")}` });
         const result = await once.processes.exec({ computer, argv: ["true"] });
-        return made.state === "awake" && result.process.exit_code === 0;
+        const { status, body } = await visit(instance, project);
+        last = `the page: ${status} ${body}`;
+        return made.state === "awake" && result.process.exit_code === 0 && body === `${page}\n`;
       } catch (error) {
         last = String(error);
         return false;

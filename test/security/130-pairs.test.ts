@@ -8,7 +8,7 @@ import { useComputer } from "../support/use.ts";
 
 const { instance, computer } = await useComputer();
 
-const users = ["root", "hf-control", "hf-postgres", "nobody"] as const;
+const users = ["root", "hf-control", "hf-gateway", "hf-postgres", "nobody"] as const;
 type User = (typeof users)[number];
 
 /** Every socket that a program of ours listens on, and who may connect to it besides root of the host. */
@@ -16,10 +16,11 @@ const sockets = (): Readonly<Record<string, readonly User[]>> => ({
   "supervisor/launcher.sock": [],
   "supervisor/control.sock": ["hf-control"],
   "control/launcher.sock": [],
+  "control/gateway.sock": ["hf-gateway"],
+  "gateway/launcher.sock": [],
   "postgres/.s.PGSQL.5432": ["hf-control", "hf-postgres"],
   [`cells/${computer}/control.sock`]: ["hf-control"],
-  // Nobody forwards into a cell yet.
-  [`cells/${computer}/ingress.sock`]: [],
+  [`cells/${computer}/ingress.sock`]: ["hf-gateway"],
 });
 
 const pathOf = (socket: string): string => `/run/holdfast/${instance.name}/${socket}`;
@@ -55,7 +56,7 @@ const send = (path, bytes, waitMs = 1500) => new Promise((resolve) => {
   socket.on("error", (error) => end(error.code));
   socket.on("close", () => end("closed"));
 });
-const honest = (path, method) => send(path, frame({ id: 1, method, params: {} }), 5000);
+const honest = (path, method, params = {}) => send(path, frame({ id: 1, method, params }), 5000);
 `;
 
 test("130: each socket is reached by its one caller and by root, by nobody else", () => {
@@ -90,6 +91,8 @@ test("130: control's role in the database is no superuser, and nobody takes anot
     ["root", "hf_control"],
     ["root", "postgres"],
     ["hf-postgres", "hf_control"],
+    ["hf-gateway", "hf_control"],
+    ["hf-gateway", "postgres"],
     ["nobody", "postgres"],
     ["nobody", "hf_control"],
   ] as const)
@@ -129,10 +132,12 @@ print({ answers, honest: await honest(path, "info") });
   assert.ok(volumes.every((name) => name.startsWith("cmp_")));
 });
 
-for (const [socket, user, method] of [
-  ["supervisor/control.sock", "hf-control", "info"],
-  ["supervisor/launcher.sock", "root", "health"],
-  ["control/launcher.sock", "root", "health"],
+for (const [socket, user, method, params] of [
+  ["supervisor/control.sock", "hf-control", "info", {}],
+  ["supervisor/launcher.sock", "root", "health", {}],
+  ["control/launcher.sock", "root", "health", {}],
+  ["control/gateway.sock", "hf-gateway", "right.hold", { ids: [] }],
+  ["gateway/launcher.sock", "root", "health", {}],
 ] as const)
   test(`130: what ${user} may send to ${socket} is whole messages of the schema, in numbers that are bounded`, () => {
     const answers = as(
@@ -151,7 +156,7 @@ out.deep = await send(path, frame(Buffer.from("[".repeat(500000) + "]".repeat(50
 out.longMethod = await send(path, frame({ id: 1, method: "x".repeat(100000), params: {} }));
 // Half a message holds only its own connection.
 const half = net.connect(path); half.on("error", () => {}); half.write(frame({ id: 1, method: ${JSON.stringify(method)}, params: {} }).subarray(0, 9));
-out.besideHalf = await honest(path, ${JSON.stringify(method)});
+out.besideHalf = await honest(path, ${JSON.stringify(method)}, ${JSON.stringify(params)});
 // More connections than are allowed: the ones beyond are closed, and all is well when they are gone.
 const many = Array.from({ length: 100 }, () => { const one = net.connect(path); one.on("error", () => {}); return one; });
 await new Promise((resolve) => setTimeout(resolve, 1000));
@@ -159,7 +164,7 @@ out.closed = many.filter((one) => one.destroyed || one.readableEnded || one.clos
 for (const one of many) one.destroy();
 half.destroy();
 await new Promise((resolve) => setTimeout(resolve, 300));
-out.after = await honest(path, ${JSON.stringify(method)});
+out.after = await honest(path, ${JSON.stringify(method)}, ${JSON.stringify(params)});
 print(out);
 `,
     ) as Readonly<Record<string, string | number>>;

@@ -67,7 +67,7 @@ test("65: a setuid file that root in the cell writes is nobody's on the host: no
   for (const path of [join(volume, "work/suid"), join(volume, "root/root/suid")]) {
     const facts = await stat(path);
     assert.equal(facts.mode & 0o4000, 0o4000, "the file is there, with its bit");
-    for (const user of ["nobody", "hf-control", "hf-postgres"]) {
+    for (const user of ["nobody", "hf-control", "hf-gateway", "hf-postgres"]) {
       const tried = spawnSync(
         "setpriv",
         [`--reuid=${user}`, "--regid=nogroup", "--clear-groups", "/bin/sh", "-c", 'exec "$0"', path],

@@ -37,6 +37,13 @@ export interface Instance {
   readonly data: string;
   readonly url: string;
   readonly port: number;
+  /** Where visitors come in: `url` with a Host header of `<slug>.<domain>`; `ask` for a TLS proxy. */
+  readonly projects: {
+    readonly domain: string;
+    readonly port: number;
+    readonly url: string;
+    readonly ask: string;
+  };
   readonly shortId: string;
   readonly uids: { readonly base: number; readonly count: number };
   /** The owner's client, its session confirmed just now. */
@@ -45,8 +52,8 @@ export interface Instance {
   /** A new assistant with a key of its own. */
   assistant(ceilings?: OperationInput<"key.create">["ceilings"]): Promise<Assistant>;
   programs(): Promise<Readonly<Record<string, ProgramView>>>;
-  /** `holdfast up` again, with these additions to its environment. */
-  up(environment?: Readonly<Record<string, string>>): Promise<void>;
+  /** `holdfast up` again, with these additions to its environment and flags. */
+  up(environment?: Readonly<Record<string, string>>, flags?: readonly string[]): Promise<void>;
   /** Runs what the systemd unit runs, and starts it again a second after it failed, as the unit does, until `down`. */
   keepUp(): void;
   down(options?: { readonly deleteData: boolean }): Promise<void>;
@@ -110,8 +117,8 @@ export const openInstance = async (
 ): Promise<Instance> => {
   const data = `/var/lib/holdfast-${name}`;
   const flags = ["--instance", name, "--data", data];
-  const up = async (environment: Readonly<Record<string, string>> = {}): Promise<void> => {
-    await holdfast(["up", "--bare", "--pool-size", "10G", ...flags], { ...always, ...environment });
+  const up: Instance["up"] = async (environment = {}, more = []) => {
+    await holdfast(["up", "--bare", "--pool-size", "10G", ...flags, ...more], { ...always, ...environment });
   };
   const units: { stop(): Promise<void> }[] = [];
   let forget = (): void => undefined;
@@ -132,6 +139,7 @@ export const openInstance = async (
   const settings = JSON.parse(await readFile(join(data, "instance.json"), "utf8")) as Settings;
   const [address = ""] = settings.listen;
   const url = `http://${address}`;
+  const [projectsAddress = ""] = settings.projects.listen;
   const ownerFile = join(data, "test-owner.json");
 
   const ownerToken = async (): Promise<string> => {
@@ -151,6 +159,12 @@ export const openInstance = async (
     data,
     url,
     port: Number(address.split(":")[1]),
+    projects: {
+      domain: settings.projects.domain,
+      port: Number(projectsAddress.split(":")[1]),
+      url: `http://${projectsAddress}`,
+      ask: `http://${settings.projects.ask}`,
+    },
     shortId: settings.short_id,
     uids: { base: settings.uid_base, count: settings.uid_count },
     owner,
@@ -196,6 +210,7 @@ interface Settings {
   readonly uid_base: number;
   readonly uid_count: number;
   readonly listen: readonly string[];
+  readonly projects: { readonly domain: string; readonly listen: readonly string[]; readonly ask: string };
 }
 
 interface Owner {
