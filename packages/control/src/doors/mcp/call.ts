@@ -1,4 +1,4 @@
-import type { HoldfastError } from "@holdfast/contract";
+import { HoldfastError, limits } from "@holdfast/contract";
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { Dispatch } from "../../domain/dispatch.ts";
 import { capInput } from "./caps.ts";
@@ -17,21 +17,21 @@ export const callTool = async (
 ): Promise<CallToolResult> => {
   const { idempotency_key: key, ...rest } = given;
   const input = capInput(operation.name, operation.idempotent ? rest : given);
+  const ownKey = operation.idempotent && isKey(key) ? key : undefined;
   const outcome = await dispatch({
     operation: operation.name,
     input: (take) => {
       // A reply may stream on after the door has answered: from here the call itself holds what came.
       take(caller.hold.release());
+      if (operation.idempotent && ownKey === undefined && key !== undefined && key !== null)
+        return Promise.reject(badKey());
       return Promise.resolve(input);
     },
     credential: { kind: "bearer", token: caller.token },
     source: { door: "mcp", address: caller.address },
     signal,
     entrance: caller.entrance,
-    // A key of the wrong type is text all the same; dispatch judges its form.
-    ...(operation.idempotent && key !== undefined
-      ? { idempotencyKey: typeof key === "string" ? key : JSON.stringify(key) }
-      : {}),
+    ...(ownKey === undefined ? {} : { idempotencyKey: ownKey }),
   });
   if (!outcome.ok) return failure(outcome.error, outcome.retryAfterMs);
   if (!("output" in outcome.result)) {
@@ -42,6 +42,17 @@ export const callTool = async (
     content: [{ type: "text", text: capText(present(operation.name, output, input)) }],
     structuredContent: output,
   };
+};
+
+/** Models fill what is optional with null or nothing: that is no name of an act, and two acts would share it. */
+const isKey = (key: unknown): key is string =>
+  typeof key === "string" && key.length > 0 && key.length <= limits.idempotencyKeyLength;
+
+const badKey = (): HoldfastError => {
+  const message = `1 to ${limits.idempotencyKeyLength} characters, unique to this act; or leave it out`;
+  return new HoldfastError("invalid_input", `idempotency_key is ${message}`, {
+    issues: [{ path: ["idempotency_key"], message }],
+  });
 };
 
 const failure = (error: HoldfastError, retryAfterMs: number | null): CallToolResult => {

@@ -31,11 +31,12 @@ export interface PrincipalCaller extends Caller {
 export const callersOf =
   (dispatch: Dispatch) =>
   async (request: Request, address: string): Promise<PrincipalCaller | undefined> => {
-    const token = /^Bearer +([\x21-\x7e]+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1];
-    if (token === undefined) return undefined;
+    const token = /^Bearer +([\x21-\x7e]+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
     try {
       const source = { door: "mcp", address } as const;
-      const principal = await dispatch.identify({ kind: "bearer", token }, source);
+      // Who brings none is refused there too: a refusal is recorded.
+      const credential = token === "" ? ({ kind: "none" } as const) : ({ kind: "bearer", token } as const);
+      const principal = await dispatch.identify(credential, source);
       if (principal.kind === "anonymous") return undefined;
       // The protocol refuses a body that asks for another method than this header names.
       const listens = request.headers.get("mcp-method") === "subscriptions/listen";
