@@ -39,7 +39,10 @@ export interface App {
   prove(): Promise<LayerView[]>;
   /** Adopts what runs and serves. Only with every layer proven. */
   open(layers: readonly LayerView[]): Promise<Serving>;
-  /** Without serving: takes down every cell that is left of an earlier supervisor, found by its traces. Returns how many ran. */
+  /**
+   * Without serving: takes down every cell that is left of an earlier supervisor, found by its traces. Returns how many ran; throws, once it
+   * has tried them all, when one cannot be.
+   */
   takeDownAll(): Promise<number>;
   /** Takes away what the supervisor made on the host outside the pool, once no cell is left. */
   dispose(): Promise<void>;
@@ -165,11 +168,16 @@ export const createApp = async (options: {
       const takeDown = createTakeDown({ places, cgroups, network, bundles });
       const known = new Map((await records.all()).map((record) => [record.computerId, record]));
       let ran = 0;
-      for (const name of await namesOnHost({ places, cgroups }, known.keys())) {
-        if ((await cgroups.state(name))?.populated) ran += 1;
-        await takeDown(name, known.get(name)?.slot);
-        await records.remove(name);
-      }
+      const problems: unknown[] = [];
+      for (const name of await namesOnHost({ places, cgroups }, known.keys()))
+        try {
+          if ((await cgroups.state(name))?.populated) ran += 1;
+          await takeDown(name, known.get(name)?.slot);
+          await records.remove(name);
+        } catch (error) {
+          problems.push(error);
+        }
+      if (problems.length > 0) throw problems[0];
       return ran;
     },
     dispose: async () => {

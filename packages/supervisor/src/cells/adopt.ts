@@ -2,11 +2,13 @@ import { limits } from "@holdfast/contract";
 import { namesIn, readIfThere, writeWhole } from "../lib/files.ts";
 import { remainingLease, type Cell } from "./cell.ts";
 import type { CellParts } from "./parts.ts";
+import type { CellRecord } from "./records.ts";
 import { mendSockets } from "./sockets.ts";
 
 /**
  * What the last supervisor left: running cells are adopted, everything else is taken down. After a reboot nothing runs and nothing of
- * the state directory is true any more, wherever it is kept.
+ * the state directory is true any more, wherever it is kept. What cannot be taken down is left to `takeDown`, which remembers it: one such
+ * computer keeps no other from being served.
  */
 export const adoptCells = async (
   parts: CellParts,
@@ -17,17 +19,17 @@ export const adoptCells = async (
   const records = new Map((await parts.records.all()).map((record) => [record.computerId, record]));
   const adopted: Cell[] = [];
 
-  for (const name of await namesOnHost(parts, records.keys())) {
-    const record = records.get(name);
+  const adopt = async (name: string, record: CellRecord | undefined): Promise<void> => {
     const now = await cgroups.state(name);
     const known = record !== undefined && !rebooted && record.phase !== "starting";
     if (known && record.phase === "running" && now?.populated) {
-      await mendSockets(parts, name);
       const left = remainingLease(record.leaseEndsAtMs, clock.now(), limits.leaseMs);
-      const oomKills = (await cgroups.usage(name))?.oomKills ?? 0;
-      const state = now.frozen ? "frozen" : "running";
-      adopted.push({ record, state, leaseEndsAt: clock.monotonic() + left, oomKills, release: [] });
-      continue;
+      const state = now.freezing ? "frozen" : "running";
+      const cell: Cell = { record, state, leaseEndsAt: clock.monotonic() + left, oomKills: 0, release: [] };
+      adopted.push(cell);
+      await mendSockets(parts, name);
+      cell.oomKills = (await cgroups.usage(name))?.oomKills ?? 0;
+      return;
     }
     const outOfMemory = ((await cgroups.usage(name))?.oomKills ?? 0) > 0;
     logger.info("taking down what is left of a cell", {
@@ -39,7 +41,7 @@ export const adoptCells = async (
     parts.crashPoint("cell.adopt:down");
     if (!known) {
       await parts.records.remove(name);
-      continue;
+      return;
     }
     const reason = outOfMemory ? ("out_of_memory" as const) : ("agent_ended" as const);
     const ended = {
@@ -49,7 +51,11 @@ export const adoptCells = async (
     };
     await parts.records.write(ended);
     adopted.push({ record: ended, state: "exited", leaseEndsAt: 0, oomKills: 0, release: [] });
-  }
+  };
+  for (const name of await namesOnHost(parts, records.keys()))
+    await adopt(name, records.get(name)).catch((error: unknown) =>
+      logger.error("a cell of an earlier supervisor could not be dealt with", { computer_id: name, error }),
+    );
   await parts.network.removeLinksExcept(
     adopted.filter((cell) => cell.state !== "exited").map((cell) => cell.record.slot),
   );

@@ -3,13 +3,17 @@ import type { CellUsage } from "../cgroups/index.ts";
 import { createBound, createTurns } from "../lib/turns.ts";
 import { adoptCells } from "./adopt.ts";
 import { viewOf, type Cell } from "./cell.ts";
+import { createLeftovers } from "./leftovers.ts";
 import type { CellParts } from "./parts.ts";
 import { createStarter, limitsOf } from "./start.ts";
 import { createTakeDown } from "./take-down.ts";
 
 /** The running computers of this host. Calls about one computer happen one after the other; every call may be repeated. */
 export interface Cells {
-  /** Starts, thaws, or finds running. Throws `not_found` without a volume, `host_full`, `computer_failed` naming the step. */
+  /**
+   * Starts, thaws, or finds running. Throws `not_found` without a volume, `host_full`, `computer_failed` naming the step, or while its last
+   * cell cannot be taken away.
+   */
   start(
     computerId: string,
     size: ComputerSize,
@@ -32,9 +36,12 @@ export interface Cells {
   ): Promise<readonly string[]>;
   list(): CellView[];
   usage(computerId: string): Promise<CellUsage | undefined>;
-  /** Looks for memory kills, which the hybrid layout does not announce. Called from time to time. */
+  /**
+   * Looks for memory kills, which the hybrid layout does not announce, for ends of cells that cannot be watched, and at what could not be
+   * taken down. Called from time to time.
+   */
   look(): Promise<void>;
-  /** Ends every cell; from now on starts are refused. Returns how many ran. */
+  /** Ends every cell; from now on starts are refused. Returns how many ran; throws, once it has tried them all, when one does not end. */
   clear(): Promise<number>;
 }
 
@@ -44,15 +51,16 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
   const cells = new Map<string, Cell>();
   const turns = createTurns();
   const bound = createBound(parts.parallelStarts);
-  const takeDown = createTakeDown(parts);
-  const startCell = createStarter(parts, takeDown);
+  const leftovers = createLeftovers(createTakeDown(parts));
+  const startCell = createStarter(parts, leftovers.takeDown);
+  const unwatched = new Set<Cell>();
   let cleared = false;
 
   const release = (cell: Cell): void => {
     for (const end of cell.release.splice(0)) end();
   };
 
-  /** Watches the cell's cgroup and its lease. */
+  /** Watches the cell's cgroup and its lease. A cell whose cgroup cannot be watched is looked at; its lease holds all the same. */
   const hold = (cell: Cell): void => {
     release(cell);
     const computerId = cell.record.computerId;
@@ -61,7 +69,13 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
         logger.error("a cell's state could not be followed", { computer_id: computerId, error }),
       );
     };
-    cell.release.push(cgroups.watch(computerId, () => background(notice(computerId, cell))));
+    try {
+      cell.release.push(cgroups.watch(computerId, () => background(notice(computerId, cell))));
+      unwatched.delete(cell);
+    } catch (error) {
+      if (!unwatched.has(cell)) logger.warn("a cell cannot be watched", { computer_id: computerId, error });
+      unwatched.add(cell);
+    }
     if (cell.state === "running") {
       const left = Math.max(0, cell.leaseEndsAt - clock.monotonic());
       cell.release.push(clock.after(left, () => background(endLease(computerId, cell))));
@@ -91,15 +105,20 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
   ): Promise<void> => {
     const { computerId, cellId, slot } = cell.record;
     release(cell);
+    unwatched.delete(cell);
     cell.state = "exited";
     cell.record = { ...cell.record, phase: "exited", exit: { reason, at_ms: clock.now() } };
     crashPoint("cell.exit:begin");
-    await takeDown(computerId, slot);
+    const failed = await leftovers.takeDown(computerId, slot).then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
     crashPoint("cell.exit:down");
     await records.write(cell.record);
     crashPoint("cell.exit:recorded");
     if (reason === "out_of_memory") events.add("out_of_memory", computerId, cellId);
     events.add("exited", computerId, cellId);
+    if (failed) throw failed.error;
   };
 
   const freezeCell = async (cell: Cell): Promise<void> => {
@@ -125,11 +144,12 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
   const thawCell = (cell: Cell, leaseMs: number): Promise<void> =>
     parts.admission.admit(computerSizes[cell.record.size].memory_bytes, async () => {
       const { computerId, cellId } = cell.record;
-      cell.state = "running";
       await lease(cell, leaseMs);
       crashPoint("cell.thaw:leased");
       await cgroups.thaw(computerId);
       crashPoint("cell.thaw:thawed");
+      cell.state = "running";
+      hold(cell);
       events.add("thawed", computerId, cellId);
     });
 
@@ -152,6 +172,7 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
         if (known?.state === "frozen") await thawCell(known, leaseMs);
         else if (known) await lease(known, leaseMs);
         if (known) return { cell: view(known), started: false };
+        await leftovers.clear(computerId);
         const cell = await bound(() =>
           parts.admission.admit(computerSizes[size].memory_bytes, () => startCell(computerId, size, leaseMs)),
         );
@@ -180,13 +201,13 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
       turns(computerId, async () => {
         const cell = alive(computerId);
         if (cell) await finish(cell, "stopped");
-        return cell !== undefined;
+        return cell !== undefined || (await leftovers.clear(computerId));
       }),
     forget: (computerId) =>
       turns(computerId, async () => {
         const cell = alive(computerId);
         if (cell) await finish(cell, "stopped");
-        else await takeDown(computerId, cells.get(computerId)?.record.slot);
+        else await leftovers.takeDown(computerId, cells.get(computerId)?.record.slot);
         await records.remove(computerId);
         cells.delete(computerId);
       }),
@@ -220,6 +241,11 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
     list: () => [...cells.values()].map(view),
     usage: (computerId) => cgroups.usage(computerId),
     look: async () => {
+      const later = (error: unknown): void => logger.warn("what is left of a cell stays for now", { error });
+      for (const computerId of leftovers.list())
+        if (!(await cgroups.state(computerId))?.populated)
+          await turns(computerId, () => leftovers.clear(computerId)).catch(later);
+      for (const cell of unwatched) await notice(cell.record.computerId, cell).catch(later);
       for (const cell of cells.values()) {
         if (cell.state !== "running") continue;
         const kills = (await cgroups.usage(cell.record.computerId))?.oomKills ?? 0;
@@ -230,12 +256,19 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
     clear: async () => {
       cleared = true;
       let stopped = 0;
-      for (const computerId of cells.keys()) if (await service.stop(computerId)) stopped += 1;
+      const problems: unknown[] = [];
+      for (const computerId of new Set([...cells.keys(), ...leftovers.list()]))
+        try {
+          if (await service.stop(computerId)) stopped += 1;
+        } catch (error) {
+          problems.push(error);
+        }
+      if (problems.length > 0) throw problems[0];
       return stopped;
     },
   };
 
-  for (const cell of await adoptCells(parts, takeDown)) {
+  for (const cell of await adoptCells(parts, leftovers.takeDown)) {
     cells.set(cell.record.computerId, cell);
     if (cell.state !== "exited") hold(cell);
   }

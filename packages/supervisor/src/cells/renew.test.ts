@@ -46,6 +46,8 @@ test("a computer that will not be frozen delays nobody else's lease", async () =
     clock: systemClock,
     events: createEvents(systemClock),
     crashPoint: () => {},
+    controlGid: 0,
+    gatewayGid: 0,
     parallelStarts: 1,
     network: { removeLinksExcept: () => Promise.resolve() },
     cgroups: {

@@ -18,6 +18,14 @@ export interface CellUsage {
   readonly oomKills: number;
 }
 
+export interface CgroupState {
+  readonly populated: boolean;
+  /** Every process is. */
+  readonly frozen: boolean;
+  /** It is asked for, and reached or on its way. */
+  readonly freezing: boolean;
+}
+
 /** Where a cell's processes belong, for the helper that starts it. */
 export interface CgroupPlaces {
   /** v1 directories by controller; empty where everything is on v2. */
@@ -38,7 +46,10 @@ export interface CellCgroups {
   create(name: string, limits: CellLimits): Promise<CgroupPlaces>;
   /** Throws when the cell uses more memory than the new limit and cannot give it back. */
   setLimits(name: string, limits: CellLimits): Promise<void>;
-  /** Resolves when every process is frozen. */
+  /**
+   * Resolves when every process is frozen, or after 5 s: one in a system call that lasts longer does nothing else any more, and is frozen as
+   * it returns.
+   */
   freeze(name: string): Promise<void>;
   thaw(name: string): Promise<void>;
   /** Asks the kernel to take back what a frozen cell does not need; it may take nothing. */
@@ -48,7 +59,7 @@ export interface CellCgroups {
   /** Removes the directories of a cell without processes, with all children. */
   remove(name: string): Promise<void>;
   /** Undefined when there is no such cell. */
-  state(name: string): Promise<{ readonly populated: boolean; readonly frozen: boolean } | undefined>;
+  state(name: string): Promise<CgroupState | undefined>;
   usage(name: string): Promise<CellUsage | undefined>;
   /** Calls back when the state may have changed. The returned function ends it. */
   watch(name: string, changed: () => void): () => void;

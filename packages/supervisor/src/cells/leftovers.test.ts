@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { createLogger, type Clock } from "@holdfast/kit";
+import { placesOf } from "../lib/places.ts";
+import { createEvents } from "./events.ts";
+import { openCells, type Cells } from "./index.ts";
+import type { CellParts } from "./parts.ts";
+import { createRecords } from "./records.ts";
+
+const [one, other] = ["cmp_00000000000000000001", "cmp_00000000000000000002"];
+
+/** Moves only when told to. */
+const createManualClock = (): Clock & { readonly pass: (ms: number) => void } => {
+  let now = 1_000_000;
+  const timers = new Set<{ readonly at: number; readonly callback: () => void }>();
+  return {
+    now: () => now,
+    monotonic: () => now,
+    sleep: () => Promise.resolve(),
+    after: (ms, callback) => {
+      const timer = { at: now + ms, callback };
+      timers.add(timer);
+      return () => void timers.delete(timer);
+    },
+    pass: (ms) => {
+      now += ms;
+      for (const timer of timers) if (timer.at <= now && timers.delete(timer)) timer.callback();
+    },
+  };
+};
+
+/** Cells of two computers that an earlier supervisor started, on cgroups of the test's own; those in `running` are adopted. */
+const useCells = async (
+  context: TestContext,
+  cgroups: Partial<CellParts["cgroups"]>,
+  running: readonly string[] = [one, other],
+): Promise<{
+  readonly cells: Cells;
+  readonly clock: ReturnType<typeof createManualClock>;
+  full: boolean;
+}> => {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-leftovers-"));
+  context.after(() => rm(directory, { recursive: true }));
+  const run = join(directory, "run");
+  const own = placesOf({ instance: "leftovers", shortId: "left", pool: directory, run });
+  const places = { ...own, sockets: (id: string) => join(run, "cells", id) };
+  const clock = createManualClock();
+  const logger = createLogger({ program: "test", now: clock.now, level: "error", write: () => {} });
+  const cellsDirectory = join(places.state, "cells");
+  await mkdir(cellsDirectory, { recursive: true });
+  await writeFile(places.bootFile, "boot");
+  const kept = createRecords({ places, directory: cellsDirectory, logger });
+  for (const [slot, computerId] of [one, other].entries())
+    await kept.write({
+      computerId,
+      cellId: computerId.replace("cmp", "cel"),
+      slot,
+      size: "small",
+      phase: running.includes(computerId) ? "running" : "exited",
+      startedAtMs: 0,
+      leaseEndsAtMs: 0,
+      exit: null,
+    });
+  const state = { full: false };
+  const parts = {
+    places,
+    records: {
+      ...kept,
+      write: (record: Parameters<typeof kept.write>[0]) =>
+        state.full ? Promise.reject(new Error("ENOSPC")) : kept.write(record),
+    },
+    logger,
+    bootId: "boot",
+    clock,
+    events: createEvents(clock),
+    crashPoint: () => {},
+    controlGid: 0,
+    gatewayGid: 0,
+    parallelStarts: 1,
+    network: { removeLinksExcept: () => Promise.resolve(), removeLink: () => Promise.resolve() },
+    bundles: { remove: () => Promise.resolve() },
+    admission: { admit: (_bytes: number, work: () => Promise<unknown>) => work() },
+    volumes: {
+      get: () => {
+        throw new Error("it came to the start");
+      },
+    },
+    cgroups: {
+      list: () => Promise.resolve([one, other]),
+      state: () => Promise.resolve({ populated: true, frozen: false, freezing: false }),
+      usage: () => Promise.resolve(undefined),
+      watch: () => () => {},
+      freeze: () => Promise.resolve(),
+      thaw: () => Promise.resolve(),
+      kill: () => Promise.resolve(),
+      remove: () => Promise.resolve(),
+      reclaim: () => Promise.resolve(),
+      ...cgroups,
+    },
+  };
+  const cells = await openCells(parts as unknown as CellParts);
+  return Object.assign(state, { cells, clock });
+};
+
+const stateOf = (cells: Cells, computerId: string): string | undefined =>
+  cells.list().find((cell) => cell.computer_id === computerId)?.state;
+
+const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+
+test("a computer whose last cell cannot be taken away is refused, and no other", async (context) => {
+  let isStuck = true;
+  const kill = async (name: string): Promise<void> => {
+    if (name === one && isStuck) throw new Error("it still had processes");
+  };
+  const { cells } = await useCells(context, { kill }, [other]);
+  assert.equal(stateOf(cells, other), "running");
+  const refused = { code: "computer_failed", message: /it still had processes/ };
+  await assert.rejects(cells.start(one, "small", 1000), refused);
+  await assert.rejects(cells.stop(one), refused);
+  await assert.rejects(cells.clear(), refused);
+  assert.equal(stateOf(cells, other), "exited", "the others are ended all the same");
+  isStuck = false;
+  assert.equal(await cells.stop(one), true);
+  assert.equal(await cells.stop(one), false);
+});
+
+test("a cell that does not end when it is told to is not taken for one that has", async (context) => {
+  let isStuck = true;
+  let isPopulated = true;
+  const { cells } = await useCells(context, {
+    kill: async () => {
+      if (isStuck) throw new Error("it still had processes");
+      isPopulated = false;
+    },
+    state: async () => ({ populated: isPopulated, frozen: false, freezing: false }),
+  });
+  await assert.rejects(cells.stop(one), /it still had processes/);
+  await assert.rejects(cells.stop(one), /it still had processes/);
+  await assert.rejects(cells.start(one, "small", 1000), { code: "computer_failed" });
+  await cells.look();
+  await assert.rejects(cells.stop(one), /it still had processes/);
+  // Whoever looks takes it away once its last process is gone.
+  [isStuck, isPopulated] = [false, false];
+  await cells.look();
+  assert.equal(await cells.stop(one), false);
+  await assert.rejects(cells.start(one, "small", 1000), /it came to the start/);
+});
+
+test("a cell that cannot be watched has a lease all the same, and its end is seen", async (context) => {
+  let isPopulated = true;
+  const { cells, clock } = await useCells(context, {
+    watch: () => {
+      throw new Error("EMFILE: too many open files, watch");
+    },
+    state: async () => ({ populated: isPopulated, frozen: false, freezing: false }),
+  });
+  assert.deepEqual([stateOf(cells, one), stateOf(cells, other)], ["running", "running"]);
+  await cells.renew([{ computer_id: other, cell_id: other.replace("cmp", "cel") }], 600_000);
+  clock.pass(300_000);
+  await settle();
+  assert.deepEqual([stateOf(cells, one), stateOf(cells, other)], ["frozen", "running"]);
+  isPopulated = false;
+  await cells.look();
+  assert.deepEqual([stateOf(cells, one), stateOf(cells, other)], ["exited", "exited"]);
+});
+
+test("a cell whose freezing is under way when it is adopted is a frozen one, which can be thawed", async (context) => {
+  const thawed: string[] = [];
+  const host = await useCells(context, {
+    state: async () => ({ populated: true, frozen: false, freezing: true }),
+    thaw: async (name) => void thawed.push(name),
+  });
+  assert.equal(stateOf(host.cells, one), "frozen");
+  // A lease that cannot be written down is none: the cell stays as it is, and says so.
+  host.full = true;
+  await assert.rejects(host.cells.thaw(one, 1000), /ENOSPC/);
+  assert.deepEqual([stateOf(host.cells, one), thawed], ["frozen", []]);
+  host.full = false;
+  await host.cells.thaw(one, 1000);
+  assert.deepEqual([stateOf(host.cells, one), thawed], ["running", [one]]);
+});
