@@ -67,6 +67,17 @@ test("there is a method for every operation, of the kind its declaration says", 
   assert.equal(typeof client.sessions.delete, "function");
 });
 
+test("a name that a URL takes for another path is refused before anything is sent", async () => {
+  const { client, seen } = clientWith(json({}), json({}));
+  // Otherwise `services/../stop` would stop the computer.
+  await assert.rejects(
+    client.services.stop({ computer: "box", service: ".." }),
+    /`service` cannot be "\.\."/,
+  );
+  await assert.rejects(client.computers.destroy({ computer: "." }), TypeError);
+  assert.equal(seen.length, 0);
+});
+
 test("fields go where the route wants them", async () => {
   const { client, seen } = clientWith(json({}), json({}), json({}));
   await client.files.read({ computer: "box", path: "/work/a b&c", offset: 3 });

@@ -28,6 +28,9 @@ export const prepareRequest = (
     if (typeof value !== "string" || value === "") {
       throw new TypeError(`${operation.name} needs \`${name}\`: a text that is not empty.`);
     }
+    // Of these a URL makes another path: of `services/../stop` the computer's own.
+    if (value === "." || value === "..")
+      throw new TypeError(`${operation.name}: \`${name}\` cannot be ${JSON.stringify(value)}.`);
     rest.delete(name);
     return encodeURIComponent(value);
   });

@@ -75,7 +75,7 @@ export class Upstream {
     if (tool?.annotations?.readOnlyHint || tool?.annotations?.idempotentHint) return { args, safe: true };
     if (!tool?.inputSchema.properties || !("idempotency_key" in tool.inputSchema.properties))
       return { args, safe: false };
-    return { args: { idempotency_key: newKey(), ...args }, safe: true };
+    return { args: withKey(args), safe: true };
   }
 
   /** Sends, and sends again for a while when that is safe and the connection broke or the first request is still at work. */
@@ -147,6 +147,12 @@ export class Upstream {
     return `Holdfast at ${this.#options.url} did not answer (${reason}). Whether the call happened is not known: look before repeating it. If this stays, the person at this machine should run \`holdfast status\`.`;
   }
 }
+
+/** A model's own key stays; null or nothing in its place is none, and the call must not go out twice without one. */
+export const withKey = (args: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const own = args["idempotency_key"];
+  return { ...args, idempotency_key: own === undefined || own === null || own === "" ? newKey() : own };
+};
 
 const isRefusal = (error: unknown): boolean =>
   (error instanceof SdkHttpError && error.status === 401) || (error as { code?: unknown }).code === 401;
