@@ -48,7 +48,9 @@ export const createAuthority = (parts: {
     rememberedTokens,
   );
   const uses = new Map<string, number>();
-  const strangers = createStrangers(parts.clock, "keys or sessions came from this network");
+  const strangers = createStrangers(parts.clock, {
+    what: "keys or sessions came from this network",
+  });
   parts.listener.on(credentialsChannel, () => cache.clear());
 
   const find = async (token: string, network: string): Promise<Principal | undefined> => {

@@ -39,7 +39,10 @@ const sharesKeptMs = 30 * 24 * 3600 * 1000;
 export const createVisitingModule = (parts: VisitingParts): Module => {
   const { store, clock } = parts;
   const { db } = store;
-  const strangers = createStrangers(clock, "tickets, links or sessions were shown at this project");
+  const strangers = createStrangers(clock, {
+    what: "tickets, links, keys or sessions were shown at this address",
+    atOnce: strangersAtOnce,
+  });
   const rights = new Rights({ ...parts, db, strangers });
   const routes = new Routes({ ...parts, db });
   const access = new AccessLog({ db, clock });
@@ -75,3 +78,5 @@ export const createVisitingModule = (parts: VisitingParts): Module => {
 };
 
 const overlapMs = 60_000;
+/** A flood at addresses that gateway makes up keeps no more of the database busy than this. */
+const strangersAtOnce = 16;

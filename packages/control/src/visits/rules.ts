@@ -1,9 +1,14 @@
 import { HoldfastError, type PublicRule } from "@holdfast/contract";
 
-/** What RFC 3986 allows in a path's segments, without `*`; `%` is looked at below. */
-const plain = /^[A-Za-z0-9\-._~!$&'()+,;=:@%/]*$/;
-/** Bytes that may only stand for themselves when escaped: everything else has a plain form, and two forms of one path are a way around a rule. */
-const escapable = /^[\x80-\xff "<>\\^`{|}[\]*]$/;
+/**
+ * What RFC 3986 allows in a path's segments, without `*` and without `;`, after which servers read parameters. `%` is looked at below.
+ */
+const plain = /^[A-Za-z0-9\-._~!$&'()+,=:@%/]*$/;
+/**
+ * What can only be written escaped: all else has a plain form, and two forms of one path are a way around a rule. Not the backslash, which
+ * some take for a slash, nor C0 and C1, which begin overlong forms: gateway holds such paths against no rule.
+ */
+const escapable = /^[\x80-\xbf\xc2-\xff "<>^`{|}[\]*]$/;
 /** gateway's own part of every origin. No request to it reaches a project. */
 const reserved = /^\/\.holdfast(\/|$)/;
 
