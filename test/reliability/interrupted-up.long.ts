@@ -14,6 +14,7 @@ const steps = [
   "postgres",
   "supervisor",
   "control",
+  "gateway",
 ];
 
 for (const step of steps) for (const delayMs of [0, 60, 150, 400]) testDownAfterKill(step, delayMs);

@@ -45,7 +45,13 @@ export const setUpHoldfast = async (context: Context): Promise<void> => {
     must(/done +packages +installed .*btrfs-progs.*postgresql/.test(text), "apt installed nothing");
     must(text.includes("The quickstart succeeded."), "the quickstart did not succeed");
     must(text.includes("mcpServers"), "it did not print the MCP configuration");
-    return "apt ran, quickstart succeeded, MCP configuration printed";
+    const [, address = ""] = /^ +(http:\/\/\S+\.localhost:\d+)\b/m.exec(text) ?? [];
+    must(URL.canParse(address), "it did not print the private address of a project");
+    const { host, port } = new URL(address);
+    const visit = `require("http").get({ port: ${port}, headers: { host: "${host}" } }, (r) => console.log(r.statusCode))`;
+    const status = await asked(context.machine.hand, `node --eval '${visit}'`);
+    must(status === "404", `the address answered ${status} without a right`);
+    return `apt ran, quickstart succeeded, MCP configuration printed, ${address} is private`;
   });
   await report.check("run again, it changes nothing", async () => {
     const text = await quoted(context, `${guest.holdfast} up`, ceilings.up);
