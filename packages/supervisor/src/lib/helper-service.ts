@@ -1,6 +1,5 @@
-import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
-import type { Readable, Writable } from "node:stream";
 import { HoldfastError } from "@holdfast/contract";
 import { z } from "zod";
 
@@ -24,14 +23,12 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-type Process = ChildProcessByStdio<Writable, Readable, null>;
-
 export const createHelperService = (options: {
   readonly agent: string;
   readonly timeoutMs: number;
 }): HelperService => {
   const waiting = new Map<number, Waiting>();
-  let process: Process | undefined;
+  let process: ChildProcess | undefined;
   let last = 0;
 
   const settle = (line: string): void => {
@@ -42,14 +39,23 @@ export const createHelperService = (options: {
     else waiter?.resolve(reply);
   };
 
-  const start = (): Process => {
-    const started = spawn(options.agent, ["host", "cell", "serve"], {
+  const start = (): ChildProcess => {
+    const started: ChildProcess = spawn(options.agent, ["host", "cell", "serve"], {
       stdio: ["pipe", "pipe", "inherit"],
       env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
       cwd: "/",
     });
+    const ended = (why: string): void => {
+      if (process !== started) return;
+      process = undefined;
+      for (const { reject } of waiting.values())
+        reject(new Error(`the helper of the supervisor is gone: ${why}`));
+      waiting.clear();
+    };
+    // Before anything else: without a free descriptor it has no pipes, and this is all that comes.
+    started.once("error", (error) => ended(`it could not be started: ${error.message}`));
     let unread = "";
-    started.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    started.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
       const lines = (unread + chunk).split("\n");
       unread = lines.pop() ?? "";
       try {
@@ -60,17 +66,9 @@ export const createHelperService = (options: {
       }
       if (waiting.size === 0) hold(started, "unref");
     });
-    const ended = (why: string): void => {
-      if (process !== started) return;
-      process = undefined;
-      for (const { reject } of waiting.values())
-        reject(new Error(`the helper of the supervisor is gone: ${why}`));
-      waiting.clear();
-    };
-    started.once("error", (error) => ended(`it could not be started: ${error.message}`));
     // Not `exit`: by then its children, which have its output too, are gone, and nothing runs beside a second try.
     started.once("close", (status, signal) => ended(`it ended with ${signal ?? `status ${status}`}`));
-    started.stdin.on("error", () => {
+    started.stdin?.on("error", () => {
       // It ended; `close` says so.
     });
     return started;
@@ -84,13 +82,13 @@ export const createHelperService = (options: {
         waiting.set(last, { resolve, reject });
         hold(process, "ref");
         const timeout_s = Math.ceil(timeoutMs / 1000);
-        process.stdin.write(`${JSON.stringify({ request: last, timeout_s, verb, spec })}\n`);
+        process.stdin?.write(`${JSON.stringify({ request: last, timeout_s, verb, spec })}\n`);
       }),
   };
 };
 
 /** While it has nothing to do it does not keep us from ending; it ends with us. Node's pipes are sockets. */
-const hold = (process: Process, how: "ref" | "unref"): void => {
+const hold = (process: ChildProcess, how: "ref" | "unref"): void => {
   process[how]();
   for (const pipe of [process.stdin, process.stdout]) if (pipe instanceof Socket) pipe[how]();
 };

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 
 export interface Outcome {
   readonly status: number | null;
@@ -26,27 +26,28 @@ const environment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
 export const createProgramRunner = (): ProgramRunner => {
   const outcome: ProgramRunner["outcome"] = (program, args, options = {}) =>
     new Promise((resolve, reject) => {
-      const child = spawn(program, args, {
+      const child: ChildProcess = spawn(program, args, {
         stdio: ["pipe", "pipe", "pipe"],
         env: environment,
         cwd: "/",
         timeout: options.timeoutMs ?? 30_000,
         killSignal: "SIGKILL",
       });
+      // Before anything else: without a free descriptor the child has no pipes, and this is all that comes.
+      child.once("error", (cause) =>
+        reject(new Error(`${program} could not be started: ${cause.message}`, { cause })),
+      );
       const output = { stdout: "", stderr: "" };
       const collect = (name: "stdout" | "stderr") => (chunk: string) => {
         if (output[name].length + chunk.length <= outputLimit) output[name] += chunk;
       };
-      child.stdout.setEncoding("utf8").on("data", collect("stdout"));
-      child.stderr.setEncoding("utf8").on("data", collect("stderr"));
-      child.stdin.on("error", () => {
+      child.stdout?.setEncoding("utf8").on("data", collect("stdout"));
+      child.stderr?.setEncoding("utf8").on("data", collect("stderr"));
+      child.stdin?.on("error", () => {
         // The program ended without reading everything; its status says why.
       });
-      child.once("error", (cause) =>
-        reject(new Error(`${program} could not be started: ${cause.message}`, { cause })),
-      );
       child.once("close", (status, signal) => resolve({ status, signal, ...output }));
-      child.stdin.end(options.input ?? "");
+      child.stdin?.end(options.input ?? "");
     });
 
   return {
