@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import type { ProgramPlan } from "./plan.ts";
 
@@ -19,25 +19,24 @@ export type StartOutcome = "started" | "already running";
  */
 export const startKeeper = (plan: ProgramPlan, places: KeeperPlaces): Promise<StartOutcome> =>
   new Promise((resolve, reject) => {
-    const keeper = spawn(places.agent, keeperArguments(plan, places), {
+    const keeper: ChildProcess = spawn(places.agent, keeperArguments(plan, places), {
       cwd: "/",
       env: { ...plan.environment },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });
+    // Before anything else: without a free descriptor it has no pipes, and this is all that comes.
+    keeper.once("error", (cause) => reject(new Error(`${places.agent} could not be started`, { cause })));
     let said = "";
-    keeper.stderr.setEncoding("utf8");
-    keeper.stderr.on("data", (chunk: string) => {
+    keeper.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
       said = (said + chunk).slice(-4000);
     });
-    keeper.once("error", (cause) => reject(new Error(`${places.agent} could not be started`, { cause })));
     keeper.once("exit", (status) => {
       if (status === alreadyKeptStatus) return resolve("already running");
       reject(new Error(said.trim() || `the keeper of ${plan.name} ended with status ${status}`));
     });
     // Both pipes are let go by the keeper once the program runs, and closed with it otherwise: `exit` then comes first or second.
-    keeper.stdout.resume();
-    keeper.stdout.once("close", () => {
+    keeper.stdout?.resume().once("close", () => {
       const pid = keeper.pid;
       setImmediate(() => {
         if (keeper.exitCode === null && keeper.signalCode === null && pid !== undefined) resolve("started");
