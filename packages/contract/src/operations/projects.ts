@@ -55,7 +55,10 @@ export const projectDefinition = z
   })
   .strict();
 
-const commitId = z.string().regex(/^[0-9a-f]{7,40}$/, "a commit id, whole or at least its first 7 digits");
+const commitId = z
+  .string()
+  .regex(/^[0-9a-f]{7,40}$/, "a commit id, whole or at least its first 7 digits")
+  .describe("A commit: its id, whole or at least its first 7 digits");
 
 export const deploymentView = z.looseObject({
   id: idSchema("deployment"),
@@ -103,7 +106,8 @@ const message = z
   .string()
   .min(1)
   .max(limits.commitMessageLength)
-  .refine((text) => !text.includes("\0"), "no NUL");
+  .refine((text) => !text.includes("\0"), "no NUL")
+  .describe("What the commit says");
 const one = { project: projectRef };
 const reach = [
   "not_found",
@@ -127,8 +131,12 @@ export const projectCreate = operation({
     slug: slugSchema
       .optional()
       .describe("The first part of the address. Default: the name, with an ending if it is taken"),
-    template: z.enum(templateNames).default("blank"),
-    description: z.string().max(limits.descriptionLength).default(""),
+    template: z.enum(templateNames).default("blank").describe("What it begins as"),
+    description: z
+      .string()
+      .max(limits.descriptionLength)
+      .default("")
+      .describe("What it is for; shown in lists"),
     ...waits,
   }),
   output: projectView,
@@ -175,8 +183,12 @@ export const projectUpdate = operation({
     "Replaces the description or the whole definition (services, and which one is behind the address). What it runs changes at the next `project_deploy`.",
   input: z.object({
     ...one,
-    description: z.string().max(limits.descriptionLength).optional(),
-    definition: projectDefinition.optional(),
+    description: z
+      .string()
+      .max(limits.descriptionLength)
+      .optional()
+      .describe("What it is for; shown in lists"),
+    definition: projectDefinition.optional().describe("What it should run, as a whole"),
     if_match: ifMatch,
   }),
   output: projectView,
@@ -194,7 +206,7 @@ export const projectDestroy = operation({
   summary: "Stop a project and give up its address",
   description:
     "Stops and removes its services, closes its address for good (nobody else gets it) and forgets its shares. The folder stays on the computer unless you say `delete_files`.",
-  input: z.object({ ...one, delete_files: flag.default(false) }),
+  input: z.object({ ...one, delete_files: flag.default(false).describe("Delete its folder too") }),
   output: projectView,
   route: { method: "DELETE", path: "/v1/projects/{project}" },
   errors: ["not_found", "cell_unreachable"],
@@ -302,7 +314,11 @@ export const projectImport = operation({
   summary: "Take over files (tar) or commits (git bundle)",
   description:
     "`tar`: the tracked files are replaced by the archive's. `bundle`: its branch is taken over if the project's last commit is an ancestor of it, or with `force`; uncommitted changes in the folder are committed first. Nothing is started: deploy afterwards.",
-  input: z.object({ ...one, format, force: flag.default(false) }),
+  input: z.object({
+    ...one,
+    format,
+    force: flag.default(false).describe("Also when that takes commits away from the project"),
+  }),
   output: z.looseObject({ commit: z.string(), project: projectView }),
   route: { method: "PUT", path: "/v1/projects/{project}/content" },
   body: "bytes",
@@ -429,7 +445,7 @@ export const shareCreate = operation({
       .min(60_000)
       .max(limits.shareMaxMs)
       .default(limits.shareMs)
-      .describe("Default: 30 days"),
+      .describe("How long the link works; default: 30 days"),
   }),
   output: z.looseObject({ share: shareView, url: z.string() }),
   route: { method: "POST", path: "/v1/projects/{project}/shares" },
@@ -459,7 +475,7 @@ export const shareRevoke = operation({
   title: "Revoke a share",
   summary: "Close a share link and every session it opened",
   description: "The link and every session it opened end within a second.",
-  input: z.object({ ...one, share: idSchema("share") }),
+  input: z.object({ ...one, share: idSchema("share").describe("The share: its id (shr_…)") }),
   output: shareView,
   route: { method: "DELETE", path: "/v1/projects/{project}/shares/{share}" },
   errors: ["not_found"],
