@@ -43,7 +43,7 @@ export const waitUntilReady = async (
     const waited = clock.monotonic() - since;
     if (waited > patienceMs(status.detail)) {
       throw new Error(
-        `not ready after ${Math.round(waited / 1000)} s: ${status.detail}\n${await logTail(places, plan.name)}` +
+        `not ready after ${Math.round(waited / 1000)} s: ${status.detail}\n${await logTail(places, status.running ? plan.name : "launcher")}` +
           "Run `holdfast doctor` for what the instance needs.",
       );
     }

@@ -1,6 +1,5 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { randomInt } from "node:crypto";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import {
   createHostRegistry,
@@ -12,6 +11,7 @@ import {
   type Places,
 } from "@holdfast/launcher";
 import { systemClock, writeDurably } from "@holdfast/kit";
+import { isFree } from "../free-address.ts";
 import type { StepResult } from "../progress.ts";
 import { meets, type ProjectsWishes, settleProjects } from "../projects.ts";
 
@@ -30,12 +30,7 @@ export const hostRegistry = () =>
   createHostRegistry({
     directory: hostDirectory,
     random: (bound) => randomInt(bound),
-    isFree: (port) =>
-      new Promise((resolve) => {
-        const server = createServer();
-        server.once("error", () => resolve(false));
-        server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-      }),
+    isFree: (port) => isFree(`127.0.0.1:${port}`),
   });
 
 /** Enters the instance into the host's registry and writes its settings, without an image yet. */

@@ -20,6 +20,7 @@ import {
 import { systemClock } from "@holdfast/kit";
 import type { HostArguments } from "../arguments.ts";
 import { root } from "../../node24.mjs";
+import { refuseBusyAddresses } from "../free-address.ts";
 import { createProgress, type Progress } from "../progress.ts";
 import { setUp } from "../setup.ts";
 import { waitUntilReady } from "../ready.ts";
@@ -73,6 +74,7 @@ export const startLauncher = async (
       return { outcome: "skipped", detail: `pid ${running.pid}`, value: undefined };
     }
     if (running) await stopProgram(plan, places, systemClock);
+    else await refuseBusyAddresses(programs, places, systemClock);
     await startKeeper(plan, { agent: settings.agent, log: places.log, records: places.records });
     return { outcome: running ? "changed" : "done", detail: "started", value: undefined };
   });
