@@ -4,21 +4,28 @@ import type { App } from "./app.ts";
 import { addContexts } from "./commands/contexts.ts";
 import { execOverride } from "./commands/exec.ts";
 import { fileOverrides } from "./commands/files.ts";
-import { addLogs, followOverrides } from "./commands/follow.ts";
+import { followOverrides } from "./commands/follow.ts";
 import { addOperation, type Override } from "./commands/from-operation.ts";
 import { addHostVerbs } from "./commands/host.ts";
+import { addLogs, addServiceLogs } from "./commands/logs.ts";
 import { addTerminal, attachOverride } from "./commands/terminal.ts";
 import { updateOverrides } from "./commands/updates.ts";
 import { addTransfers } from "./files/transfers.ts";
 import { addMcp } from "./mcp/command.ts";
 import { addOwnerVerbs } from "./owner/commands.ts";
 import { keyOverrides } from "./owner/keys.ts";
+import { addClones } from "./projects/clone.ts";
+import { projectOverrides } from "./projects/overrides.ts";
+import { addProjectTransfers } from "./projects/transfers.ts";
+import { addTop } from "./top/command.ts";
 
 const nouns: Readonly<Record<string, string>> = {
   computers: "Create and look after computers",
   processes: "Run commands and read what they say",
   services: "Keep something running for good",
   files: "Read, write and move files",
+  projects: "Work with an address: make it, deploy it, publish it",
+  shares: "Give links to a private project (owners)",
   ports: "See what listens",
   records: "See what was done",
   events: "Follow what happens",
@@ -31,6 +38,7 @@ const overrides: { readonly [N in OperationName]?: Override } = {
   ...fileOverrides,
   ...followOverrides,
   ...keyOverrides,
+  ...projectOverrides,
   ...updateOverrides,
   "process.exec": execOverride,
   "process.attach": attachOverride,
@@ -43,6 +51,8 @@ const handMade: ReadonlySet<OperationName> = new Set([
   "archive.import",
   "archive.export",
   "service.logs",
+  "project.export",
+  "project.import",
   "session.enrol",
   "session.create",
   "session.get",
@@ -75,6 +85,7 @@ export const createProgram = (app: App, version: string): Command => {
   );
   addTerminal(program, app);
   addLogs(program, app);
+  addTop(program, app);
   program.commandsGroup("All there is, by noun:");
   for (const [name, summary] of Object.entries(nouns)) addNoun(program, app, name, summary);
   program.commandsGroup("Assistants and places:");
@@ -92,7 +103,11 @@ const addNoun = (program: Command, app: App, name: string, summary: string): voi
     addOperation(noun, app, operation, overrides[operation.name]);
   }
   if (name === "files") addTransfers(noun, app);
-  if (name === "services") addLogs(noun, app);
+  if (name === "services") addServiceLogs(noun, app);
+  if (name === "projects") {
+    addProjectTransfers(noun, app);
+    addClones(noun, app);
+  }
   if (name === "owners") addOwnerVerbs(noun, app);
 };
 
@@ -122,6 +137,8 @@ const examples = `Examples:
   holdfast exec box -- uname -a              run a command on it
   holdfast terminal box                      open a shell
   holdfast files upload box ./site /work/site
-  holdfast services create box web --port 8080 --command 'node /work/app.js'
+  holdfast projects create box shop --template web-app    make a project and get its address
+  holdfast projects open shop                open it in your browser, signed in
+  holdfast top                               see how everything does
   holdfast mcp config --client claude-code   connect an assistant
 `;

@@ -35,6 +35,8 @@ const dangerous: ReadonlySet<OperationName> = new Set([
   "computer.destroy",
   "service.delete",
   "file.delete",
+  "project.destroy",
+  "share.revoke",
   "key.revoke",
   "owner.remove",
 ] as const);

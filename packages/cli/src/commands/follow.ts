@@ -1,8 +1,5 @@
-import { operations } from "@holdfast/contract";
-import type { Command } from "commander";
-import type { App } from "../app.ts";
 import { ExitWith } from "../errors.ts";
-import { print } from "../present/index.ts";
+import { printableLine } from "../terminal/printable.ts";
 import type { Override } from "./from-operation.ts";
 
 /** Streams for people: one line for each event, one JSON object a line with `--json`. */
@@ -31,7 +28,7 @@ export const followOverrides = {
         await app.console.out(
           app.json
             ? `${JSON.stringify(event)}\n`
-            : `${event.type}\t${event.path ?? "some were missed: list again"}\n`,
+            : `${event.type}\t${printableLine(event.path ?? "some were missed: list again")}\n`,
         );
       }
     },
@@ -47,32 +44,3 @@ export const followOverrides = {
     },
   },
 } satisfies Readonly<Record<string, Override>>;
-
-/** `logs <computer> <service>`: what a service said, and with `--follow` what it says. */
-export const addLogs = (parent: Command, app: App): void => {
-  parent
-    .command("logs")
-    .summary(operations["service.logs"].summary)
-    .description("Prints the end of a service's log; --follow goes on with what comes.")
-    .argument("<computer>", "The computer: its id or name")
-    .argument("<service>", "The service: its id or name")
-    .option("-f, --follow", "Go on with what comes")
-    .option("--cursor <number>", "Begin here instead of near the end")
-    .action(async (computer: string, service: string, values: { follow?: boolean; cursor?: string }) => {
-      const client = await app.client();
-      let cursor = values.cursor === undefined ? undefined : Number(values.cursor);
-      for (;;) {
-        const follows = cursor !== undefined && values.follow === true;
-        const part = await client.services.logs({
-          computer,
-          service,
-          ...(cursor === undefined ? {} : { cursor }),
-          ...(follows ? { wait_ms: 20_000 } : {}),
-        });
-        if (app.json) await print(app, "service.logs", part);
-        else await app.console.out(part.text);
-        cursor = part.next_cursor;
-        if (!part.more && values.follow !== true) return;
-      }
-    });
-};

@@ -1,9 +1,12 @@
 import type { OperationName } from "@holdfast/contract";
 import type { App } from "../app.ts";
+import { commandWords } from "../options/words.ts";
 
 type Hint = (app: App, output: unknown) => void;
 
 const named = (output: unknown): string => String((output as { name?: unknown }).name);
+
+const slugOf = (output: unknown): string => String((output as { slug?: unknown }).slug);
 
 /** What people usually do next. Printed only to a terminal. */
 export const hints: { readonly [N in OperationName]?: Hint } = {
@@ -20,4 +23,12 @@ export const hints: { readonly [N in OperationName]?: Hint } = {
     const { name, computer } = output as { name: string; computer: string };
     app.console.hint(`Next: holdfast logs ${computer} ${name} --follow`);
   },
+  "project.create": (app, output) => {
+    for (const step of (output as { next: readonly string[] }).next)
+      app.console.hint(`Next: ${commandWords(step, {})}`);
+  },
+  "project.update": (app, output) =>
+    app.console.hint(`What it runs changes with: holdfast projects deploy ${slugOf(output)}`),
+  "project.publish": (app, output) =>
+    app.console.hint(`To close it again: holdfast projects unpublish ${slugOf(output)}`),
 };

@@ -1,18 +1,15 @@
 import { createReadStream } from "node:fs";
-import { lstat, open, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { Readable } from "node:stream";
+import { basename } from "node:path";
 import { operations } from "@holdfast/contract";
 import type { Command } from "commander";
 import type { App } from "../app.ts";
 import { CliError, exitCodes } from "../errors.ts";
-import { newSuffix } from "../lib/random.ts";
-import { startStopwatch } from "../lib/time.ts";
-import { formatBytes } from "../lib/units.ts";
 import { addOptions, inputOf } from "../options/add-options.ts";
 import { fieldsOf } from "../options/fields.ts";
 import { print } from "../present/index.ts";
 import { openLocal, tarOf } from "./local-tree.ts";
+import { Progress, streamOf } from "./progress.ts";
+import { save } from "./save.ts";
 
 /** `files upload|download|import|export`: between this machine and a computer, streamed. `-` is standard input or output. */
 export const addTransfers = (files: Command, app: App): void => {
@@ -138,44 +135,6 @@ const addExport = (files: Command, app: App): void => {
     });
 };
 
-/** Writes to a new file that then takes the place of what is there: whole or not at all, and never through a link. */
-const save = async (
-  app: App,
-  stream: ReadableStream<Uint8Array>,
-  local: string,
-  name: string,
-  words: string,
-): Promise<void> => {
-  const progress = new Progress(app, words);
-  if (local === "-") {
-    if (app.console.stdoutIsTty) progress.off();
-    for await (const chunk of progress.counted(stream)) await app.console.out(chunk);
-    return progress.end();
-  }
-  const target = (await isDirectory(local)) ? join(local, name) : local;
-  const temporary = join(dirname(target), `.${basename(target)}.${newSuffix()}.part`);
-  const file = await open(temporary, "wx", 0o644).catch((error: Error) => {
-    throw new CliError(`${target} cannot be written`, error.message, "Choose another place.");
-  });
-  try {
-    for await (const chunk of progress.counted(stream)) await file.write(chunk);
-    await file.close();
-    await rename(temporary, target);
-  } catch (error) {
-    await file.close().catch(() => {});
-    await rm(temporary, { force: true });
-    throw error;
-  }
-  progress.end();
-  app.console.say(`${target}: ${formatBytes(progress.bytes)}`);
-};
-
-const isDirectory = (path: string): Promise<boolean> =>
-  lstat(path.endsWith("/") ? path : `${path}/`).then(
-    (stat) => stat.isDirectory(),
-    () => false,
-  );
-
 const done = async (
   app: App,
   name: "file.upload" | "archive.import",
@@ -185,51 +144,3 @@ const done = async (
   progress.end();
   await print(app, name, output);
 };
-
-const streamOf = (chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> =>
-  Readable.toWeb(
-    Readable.from(chunks, { objectMode: false, highWaterMark: 256 * 1024 }),
-  ) as ReadableStream<Uint8Array>;
-
-/** How much has gone through, told at most four times a second. */
-class Progress {
-  readonly #app: App;
-  readonly #words: string;
-  readonly #elapsed = startStopwatch();
-  #told = 0;
-  #off = false;
-  bytes = 0;
-
-  constructor(app: App, words: string) {
-    this.#app = app;
-    this.#words = words;
-  }
-
-  off(): void {
-    this.#off = true;
-  }
-
-  count(chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
-    return streamOf(this.counted(chunks));
-  }
-
-  async *counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks) {
-      this.add(chunk.length);
-      yield chunk;
-    }
-  }
-
-  add(bytes: number): void {
-    this.bytes += bytes;
-    const now = this.#elapsed();
-    if (this.#off || now - this.#told < 250 || now < 500) return;
-    this.#told = now;
-    const rate = this.bytes / (now / 1000);
-    this.#app.console.progress(`${this.#words}: ${formatBytes(this.bytes)}, ${formatBytes(rate)}/s`);
-  }
-
-  end(): void {
-    if (this.#told > 0) this.#app.console.clearProgress();
-  }
-}

@@ -10,6 +10,15 @@ export const pause = async (ms: number): Promise<void> => {
   await sleep(ms);
 };
 
+/** The same, at once over when the signal is aborted. */
+export const pauseUntil = async (ms: number, signal: AbortSignal): Promise<void> => {
+  await sleep(ms, undefined, { signal }).catch(() => {});
+};
+
+/** Aborted after so long, or with the given signal. */
+export const within = (ms: number, signal: AbortSignal): AbortSignal =>
+  AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+
 /** Calls `tick` again and again until the answer is called. */
 export const every = (ms: number, tick: () => void): (() => void) => {
   const timer = setInterval(tick, ms);

@@ -64,6 +64,7 @@ const describe = (field: Field, shape: Shape): string => {
 const presetText = (field: Field): string => {
   const { preset } = field;
   if (field.kind === "duration" && typeof preset === "number") {
+    if (preset > 0 && preset % 86_400_000 === 0) return `${preset / 86_400_000}d`;
     return preset % 1000 === 0 ? `${preset / 1000}s` : `${preset}ms`;
   }
   if (field.kind === "size" && typeof preset === "number")
@@ -71,7 +72,8 @@ const presetText = (field: Field): string => {
   return typeof preset === "string" || typeof preset === "number" ? String(preset) : "";
 };
 
-const collect = (text: string, before: unknown): readonly string[] => [
+/** Parses an option that may be repeated into the list of what was given. */
+export const collect = (text: string, before: unknown): readonly string[] => [
   ...(Array.isArray(before) ? (before as string[]) : []),
   text,
 ];

@@ -1,5 +1,6 @@
 import type { OperationName } from "@holdfast/contract";
 import type { App } from "../app.ts";
+import { projectTexts } from "./projects.ts";
 import { card, table } from "./table.ts";
 import { entriesOf, lists } from "./views.ts";
 
@@ -7,6 +8,8 @@ import { entriesOf, lists } from "./views.ts";
 export const print = async (app: App, name: OperationName, output: unknown): Promise<void> => {
   if (app.json)
     return app.console.out(`${JSON.stringify(output, null, app.console.stdoutIsTty ? 2 : undefined)}\n`);
+  const text = projectTexts[name];
+  if (text) return app.console.out(text(output, { now: app.now(), width: app.console.width }));
   const value = output as Readonly<Record<string, unknown>>;
   const list = lists[name];
   if (!list) return app.console.out(card(entriesOf(value, app.now()), app.console.width));

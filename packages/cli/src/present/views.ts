@@ -1,4 +1,5 @@
 import { formatAge, formatBytes } from "../lib/units.ts";
+import { firstLine, shortCommit } from "./projects.ts";
 import type { Column } from "./table.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -78,6 +79,66 @@ export const lists: Readonly<
     rows: "ports",
     columns: [text("port"), text("protocol"), text("address"), text("process_id")],
     empty: "Nothing listens.",
+  },
+  "project.list": {
+    rows: "projects",
+    columns: [
+      text("slug"),
+      { head: "STATE", cell: (row) => show(row["state"]).replaceAll("_", " ") },
+      text("visibility"),
+      text("address"),
+      text("computer"),
+      spare(age("updated_at", "UPDATED")),
+      spare(text("description")),
+    ],
+    empty: "No projects. Make one: holdfast projects create <computer> <name> --template web-app",
+  },
+  "project.history": {
+    rows: "commits",
+    columns: [
+      { head: "COMMIT", cell: (row) => shortCommit(show(row["commit"])) },
+      age("at", "WHEN"),
+      {
+        head: "DEPLOYED BY",
+        cell: (row) => (isRecord(row["deployment"]) ? show(row["deployment"]["principal"]) : "-"),
+      },
+      spare(text("author")),
+      { head: "MESSAGE", cell: (row) => firstLine(show(row["message"])) },
+    ],
+    empty: "No commits yet.",
+  },
+  "project.access": {
+    rows: "requests",
+    columns: [
+      age("at", "WHEN"),
+      text("method"),
+      text("status"),
+      spare(size("received_bytes", "RECEIVED")),
+      size("sent_bytes", "SENT"),
+      { head: "TOOK", cell: (row) => `${show(row["duration_ms"])} ms` },
+      { head: "WHO", cell: (row) => (row["subject"] === null ? "visitor" : show(row["subject"])) },
+      spare({ head: "PORT", cell: (row) => (row["port"] === null ? "web" : show(row["port"])) }),
+      text("path"),
+    ],
+    empty: "Nobody has asked for it yet.",
+  },
+  "share.list": {
+    rows: "shares",
+    columns: [
+      text("id"),
+      {
+        head: "STATE",
+        cell: (row, now) => {
+          if (row["revoked_at"] !== null) return "revoked";
+          return Date.parse(show(row["expires_at"])) <= now ? "expired" : "open";
+        },
+      },
+      { head: "EXPIRES", cell: (row) => show(row["expires_at"]) },
+      age("created_at", "CREATED"),
+      spare(text("created_by")),
+      text("label"),
+    ],
+    empty: "No shares. Make one: holdfast shares create <project>",
   },
   "record.list": {
     rows: "records",

@@ -15,6 +15,8 @@ export interface Streams {
 export class Console {
   readonly #streams: Streams;
   readonly #color: boolean;
+  /** Whether data may be coloured: a person looks at it and has not refused. */
+  readonly stdoutColor: boolean;
   /** `--no-input`: never ask, fail instead. */
   noInput = false;
   /** `--quiet`: no words that are not failures. */
@@ -24,6 +26,7 @@ export class Console {
     this.#streams = streams;
     const refused = (environment["NO_COLOR"] ?? "") !== "" || environment["TERM"] === "dumb";
     this.#color = !refused && streams.stderr.isTTY === true;
+    this.stdoutColor = !refused && streams.stdout.isTTY === true;
   }
 
   get stdin(): NodeJS.ReadStream {

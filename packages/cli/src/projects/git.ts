@@ -1,0 +1,63 @@
+import { spawn } from "node:child_process";
+import { CliError, exitCodes } from "../errors.ts";
+
+export interface GitResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  /** What git said, for people. */
+  readonly stderr: string;
+}
+
+/** Runs this machine's git in a directory, without a shell, and waits for its end. Throws only when there is no git. */
+export const tryGit = (directory: string, args: readonly string[]): Promise<GitResult> =>
+  new Promise((resolve, reject) => {
+    // A project comes from a computer: what it names as its submodules is not fetched because it says so.
+    const child = spawn("git", ["-c", "submodule.recurse=false", ...args], {
+      cwd: directory,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, LC_ALL: "C", GIT_TERMINAL_PROMPT: "0" },
+    });
+    const out = new Kept();
+    const words = new Kept();
+    child.stdout.on("data", (chunk: Buffer) => out.add(chunk));
+    child.stderr.on("data", (chunk: Buffer) => words.add(chunk));
+    child.once("error", (error: NodeJS.ErrnoException) => reject(error.code === "ENOENT" ? noGit() : error));
+    child.once("close", (code) => resolve({ code, stdout: out.text(), stderr: words.text() }));
+  });
+
+/** The same, for what must succeed. Throws what git said under the given title. */
+export const git = async (
+  directory: string,
+  args: readonly string[],
+  title: string,
+  next: string,
+): Promise<string> => {
+  const { code, stdout, stderr } = await tryGit(directory, args);
+  if (code === 0) return stdout.trim();
+  throw new CliError(title, stderr.trim() || `git ${args[0]} ended with ${code}.`, next);
+};
+
+/** As much of an output as anybody reads. */
+class Kept {
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  add(chunk: Buffer): void {
+    if (this.#bytes < keptBytes) this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+  }
+
+  text(): string {
+    return Buffer.concat(this.#chunks).subarray(0, keptBytes).toString("utf8");
+  }
+}
+
+const keptBytes = 1024 * 1024;
+
+const noGit = (): CliError =>
+  new CliError(
+    "There is no git on this machine",
+    "Projects are cloned and pushed with it.",
+    "Install it (Debian: `apt-get install git`), or use `holdfast projects export` and `import`.",
+    exitCodes.usage,
+  );

@@ -1,0 +1,30 @@
+import { printable } from "./printable.ts";
+
+/**
+ * A service's log for a terminal, piece by piece: colours are left out, other control characters shown and not obeyed, lines ended by
+ * carriage returns become lines. A sequence that is cut between two pieces is kept for the next one.
+ */
+export class LogText {
+  #rest = "";
+
+  next(piece: string): string {
+    const text = this.#rest + piece;
+    const cutAt = text.search(unfinished);
+    this.#rest = cutAt < 0 ? "" : text.slice(cutAt);
+    return clean(cutAt < 0 ? text : text.slice(0, cutAt));
+  }
+
+  /** What is left when nothing more comes. */
+  end(): string {
+    const text = clean(this.#rest);
+    this.#rest = "";
+    return text;
+  }
+}
+
+const escape = "\u001b";
+const colour = new RegExp(`${escape}\\[[0-9;:]*m`, "g");
+/** At the end: what may become a colour or the end of a line; not longer than any colour is. */
+const unfinished = new RegExp(`(?:\\r|${escape}(?:\\[[0-9;:]{0,32})?)$`);
+
+const clean = (text: string): string => printable(text.replaceAll(colour, "").replaceAll(/\r+\n|\r/g, "\n"));

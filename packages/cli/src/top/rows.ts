@@ -1,0 +1,110 @@
+import { ruleText } from "../present/projects.ts";
+import { ofLimit, percent } from "./amounts.ts";
+import type { Project, Seen, Service } from "./collect.ts";
+
+export type Tone = "good" | "busy" | "bad" | "quiet";
+
+interface Common {
+  /** With its indentation. */
+  readonly name: string;
+  readonly state: string;
+  readonly tone: Tone;
+}
+
+/** One line of the table. */
+export type Row =
+  | (Common & {
+      readonly kind: "computer";
+      readonly usage: readonly [cpu: string, memory: string, disk: string];
+    })
+  | (Common & {
+      readonly kind: "service";
+      readonly restarts: string;
+      readonly visibility: string;
+      readonly address: string;
+    })
+  /** Why what stands above is as it is. */
+  | { readonly kind: "reason"; readonly text: string };
+
+/** The table: under each computer its projects with their other services, then the services that belong to none. */
+export const rowsOf = (seen: readonly Seen[]): readonly Row[] => seen.flatMap(computerRows);
+
+const computerRows = ({ computer, usage, cpuShare, projects, services }: Seen): readonly Row[] => {
+  const ofProjects = new Set(projects.flatMap((project) => project.services.map(({ id }) => id)));
+  const others = services.filter(({ id }) => !ofProjects.has(id));
+  return [
+    {
+      kind: "computer",
+      name: computer.name,
+      state: computer.state,
+      tone: toneOf(computer.state),
+      usage: [
+        percent(computer.state === "awake" ? cpuShare : null),
+        ofLimit(usage?.memory_bytes, usage?.memory_limit_bytes),
+        ofLimit(usage?.disk_bytes, usage?.disk_limit_bytes),
+      ],
+    },
+    ...reasonRow(computer.state === "failed" ? computer.reason : null, 2),
+    ...projects.flatMap(projectRows),
+    ...others.flatMap((service) => serviceRows(service, service.name, 2)),
+  ];
+};
+
+/** A project is told by its slug and does as its web service does. */
+const projectRows = (project: Project): readonly Row[] => {
+  const nameOf = ({ name }: Service): string =>
+    name.startsWith(`${project.name}-`) ? name.slice(project.name.length + 1) : name;
+  const web = project.services.find((service) => nameOf(service) === project.definition.web);
+  const others = project.services.filter((service) => service !== web);
+  return [
+    {
+      kind: "service",
+      name: `  ${project.slug}`,
+      state: project.state.replaceAll("_", " "),
+      tone: toneOf(project.state),
+      restarts: web ? String(web.restarts) : "-",
+      visibility: visibilityOf(project),
+      address: project.address,
+    },
+    ...reasonRow(web && troubled.has(web.state) ? web.reason : null, 4),
+    ...others.flatMap((service) => serviceRows(service, nameOf(service), 4)),
+  ];
+};
+
+const serviceRows = (service: Service, name: string, indent: number): readonly Row[] => [
+  {
+    kind: "service",
+    name: " ".repeat(indent) + name,
+    state: service.state,
+    tone: toneOf(service.state),
+    restarts: String(service.restarts),
+    visibility: "-",
+    address: service.port === null ? "-" : `port ${service.port}`,
+  },
+  ...reasonRow(troubled.has(service.state) ? service.reason : null, indent + 2),
+];
+
+const reasonRow = (reason: string | null, indent: number): readonly Row[] =>
+  reason === null || reason === "" ? [] : [{ kind: "reason", text: " ".repeat(indent) + reason }];
+
+/** `in part`: published, but only what its rules name. */
+const visibilityOf = ({ published, visibility }: Project): string =>
+  published === null || published.some((rule) => ruleText(rule) === "/*") ? visibility : "in part";
+
+const toneOf = (state: string): Tone => tones[state] ?? "busy";
+
+const tones: Readonly<Record<string, Tone>> = {
+  awake: "good",
+  running: "good",
+  ready: "good",
+  asleep: "quiet",
+  stopped: "quiet",
+  unknown: "quiet",
+  not_deployed: "quiet",
+  no_service: "quiet",
+  failed: "bad",
+  unhealthy: "bad",
+  backoff: "bad",
+};
+
+const troubled: ReadonlySet<string> = new Set(["failed", "backoff", "unhealthy", "waiting"]);
