@@ -30,17 +30,19 @@ options
   --listen <address:port>  of the API; may be repeated (default: 127.0.0.1:7300, the next free port for a further instance)
   --allow-host <name>      a further Host name accepted; may be repeated
   --pool-size <size>       of a new pool, like 20G (default: half of the free space, at most 50G)
-  --projects-domain <name>  projects are <slug>.<name>; not of the API's registrable domain (default: localhost)
-  --projects-listen <address:port>  where visitors come in; may be repeated (default: 127.0.0.1:7301, or the next free port)
-  --projects-address <url>  what people are told where a proxy stands in front, like https://apps.example.org; \`none\`: as it listens
-  --projects-tls-cert <file>  a certificate for *.<name> with its chain, PEM; root's alone is enough; \`none\`: no longer
-  --projects-tls-key <file>  its key, PEM without a passphrase; \`up\` takes over both when they were renewed
-  --projects-ask <address:port>  on loopback: where a TLS proxy asks \`/ask?domain=\` (default: 127.0.0.1:7302, or the next free port)
   --bare                   do not do the quickstart on an empty data directory
   --json                   status, doctor: for programs
   --keep-cells             down: leave the computers running
   --delete-data <name>     down: also delete the data directory; the instance's name again, to be sure
   --output <directory>     install: write the units there and enable nothing
+
+addresses of projects
+  --projects-domain <name>           projects are <slug>.<name>; never of the API's registrable domain (default: localhost)
+  --projects-listen <address:port>   where visitors come in; may be repeated (default: 127.0.0.1:7301, or the next free port)
+  --projects-address <url>           what people are told where a proxy stands in front, like https://apps.example.org; \`none\`: no proxy
+  --projects-tls-cert <file>         a certificate for *.<name> with its chain, PEM; renewed files are taken over; \`none\`: no longer
+  --projects-tls-key <file>          its key, PEM without a passphrase; both files may be root's alone
+  --projects-ask <address:port>      on loopback, where a TLS proxy asks \`/ask?domain=\` (default: 127.0.0.1:7302, or the next free port)
 
 HOLDFAST_DATABASE_URL in the environment of \`up\` uses a shared Postgres instead of a private one.
 `;
