@@ -4,8 +4,11 @@ import { createProgress } from "../setup/progress.ts";
 import { readRecipe } from "../setup/image/recipe.ts";
 import { ensureAgent, needsCompiler } from "../setup/steps/agent.ts";
 import { ensureArchive } from "../setup/steps/image.ts";
-import { ensurePackages } from "../setup/steps/packages.ts";
+import { ensurePackages, installMissing } from "../setup/steps/packages.ts";
 import { ensureUsers } from "../setup/steps/users.ts";
+
+/** Visitors' browser, and certificates to serve them with. */
+const ofTestsAlone = ["chromium", "openssl"];
 
 /**
  * What the tests need of the host and `npm ci` does not bring: Debian packages, the programs' users, the built agent and base image. The
@@ -17,6 +20,11 @@ export const prepareHost = async (): Promise<void> => {
   const progress = createProgress(process.stdout, () => performance.now());
   const agentCompiler = await needsCompiler(root);
   await progress.step("packages", (note) => ensurePackages({ database: true, agentCompiler }, note));
+  await progress.step("tests' packages", async (note) => {
+    const installed = await installMissing(ofTestsAlone, note);
+    const outcome = installed.length === 0 ? "skipped" : "done";
+    return { outcome, detail: ofTestsAlone.join(", "), value: undefined };
+  });
   await progress.step("users", () => ensureUsers());
   await progress.step("agent", (note) => ensureAgent(root, note));
   await progress.step("base image", async (note) => {
