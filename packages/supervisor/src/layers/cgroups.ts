@@ -13,6 +13,9 @@ export const cgroupsLayer = (open: () => Promise<CellCgroups>, trial: string): L
     const cgroups = await open();
     await cgroups.prepare();
     const name = `trial-${trial}`;
+    // What a trial left that was killed: its process may be frozen, and would stay so for good.
+    await cgroups.kill(name);
+    await cgroups.remove(name);
     const places = await cgroups.create(name, { cpus: 1, memoryBytes: 64 * 1024 * 1024, pids: 8 });
     const child = spawn("sleep", ["60"], { stdio: "ignore" });
     const ended = once(child, "exit");
@@ -32,6 +35,7 @@ export const cgroupsLayer = (open: () => Promise<CellCgroups>, trial: string): L
       return `${cgroups.layout}; limits, freeze and kill work`;
     } finally {
       child.kill("SIGKILL");
+      await cgroups.kill(name);
       await cgroups.remove(name);
     }
   },
