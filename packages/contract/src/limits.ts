@@ -71,8 +71,9 @@ export const limits = {
   unknownCredentialsWindowMs: 60_000,
   /** Requests whose sender is being looked up at the same time; each holds what of its body has arrived. */
   lookupsAtOnce: 256,
-  /** Sign-in attempts per address and per owner. */
+  /** Sign-in attempts: of one network, or to confirm one session; and for one owner over all networks. */
   loginAttemptsPerWindow: 10,
+  loginAttemptsPerOwner: 300,
   loginWindowMs: 15 * 60_000,
   concurrentRequestsPerPrincipal: 64,
   concurrentStreamsPerPrincipal: 64,

@@ -1,6 +1,12 @@
 import { HoldfastError, limits } from "@holdfast/contract";
 import type { NewId } from "@holdfast/kit";
-import { attemptSubjects, limitAttempts } from "../authority/attempts.ts";
+import {
+  codesFrom,
+  confirmationsOf,
+  limitAttempts,
+  passphrasesFor,
+  passphrasesFrom,
+} from "../authority/attempts.ts";
 import type { Passphrases } from "../authority/passphrase.ts";
 import { loginCodeHash, type NewToken } from "../authority/tokens.ts";
 import type { EventLog } from "../domain/events.ts";
@@ -15,6 +21,7 @@ import {
   findOwner,
   findOwnerByCode,
   insertSession,
+  lockOwnerWith,
   type OwnerRow,
   spendLoginCode,
   touchOwner,
@@ -36,7 +43,7 @@ export const sessionHandlers = (
 ): Handlers<"session.enrol" | "session.create" | "session.get" | "session.confirm" | "session.delete"> => ({
   "session.enrol": {
     admit: async (transaction, context) => {
-      await limitAttempts(transaction, attemptSubjects(context.source.address), context.startedAtMs);
+      await limitAttempts(transaction, [codesFrom(context.source.address)], context.startedAtMs);
       return {};
     },
     run: async (context, params) => {
@@ -67,8 +74,6 @@ export const sessionHandlers = (
         target: owner.id,
         settle: async (transaction) => {
           if (!(await spendLoginCode(transaction, codeHash))) throw badCode();
-          // Enrolling anew is how root on the host gives an owner who lost the passphrase a new one: the old sessions end.
-          await endSessionsOf(transaction, owner.id, context.startedAtMs);
           await enrolOwner(transaction, {
             id: owner.id,
             passphraseHash,
@@ -76,6 +81,9 @@ export const sessionHandlers = (
             sealedKey: params.sealed_key,
             nowMs: context.startedAtMs,
           });
+          // Enrolling anew is how root on the host gives an owner who lost the passphrase a new one: the old sessions end. After the owner's
+          // row is locked, so that a sign-in is either seen here or sees the new passphrase.
+          await endSessionsOf(transaction, owner.id, context.startedAtMs);
           await begin(parts, transaction, context, session, "owner.enrolled");
         },
       };
@@ -85,7 +93,7 @@ export const sessionHandlers = (
     admit: async (transaction, context, params) => {
       await limitAttempts(
         transaction,
-        attemptSubjects(context.source.address, params.name),
+        [passphrasesFrom(context.source.address), passphrasesFor(params.name)],
         context.startedAtMs,
       );
       return {};
@@ -102,7 +110,12 @@ export const sessionHandlers = (
           sealed_key: owner.sealed_key ?? "",
         },
         target: owner.id,
-        settle: (transaction) => begin(parts, transaction, context, session, "session.created"),
+        settle: async (transaction) => {
+          // It took a while to compare it.
+          if (!(await lockOwnerWith(transaction, owner.id, owner.passphrase_hash)))
+            throw new HoldfastError("unauthenticated", "the passphrase was changed meanwhile");
+          await begin(parts, transaction, context, session, "session.created");
+        },
       };
     },
   },
@@ -111,8 +124,8 @@ export const sessionHandlers = (
   },
   "session.confirm": {
     admit: async (transaction, context) => {
-      const subjects = attemptSubjects(context.source.address, context.principal.name);
-      await limitAttempts(transaction, subjects, context.startedAtMs);
+      const attempts = [confirmationsOf(context.principal.credentialId)];
+      await limitAttempts(transaction, attempts, context.startedAtMs);
       return {};
     },
     run: async (context, params) => {
@@ -126,7 +139,7 @@ export const sessionHandlers = (
         target: principal.id,
         settle: async (transaction) => {
           await confirmSession(transaction, principal.credentialId, untilMs);
-          await forgetAttempts(transaction, attemptSubjects(context.source.address, principal.name));
+          await forgetAttempts(transaction, [confirmationsOf(principal.credentialId).subject]);
         },
       };
     },
@@ -170,7 +183,10 @@ const begin = async (
       confirmedUntilMs: session.confirmedUntilMs,
     }),
     touchOwner(transaction, owner.id, context.startedAtMs),
-    forgetAttempts(transaction, attemptSubjects(context.source.address, owner.name)),
+    forgetAttempts(transaction, [
+      passphrasesFrom(context.source.address).subject,
+      codesFrom(context.source.address).subject,
+    ]),
     parts.events.append(transaction, {
       accountId: owner.account_id,
       kind,

@@ -47,6 +47,23 @@ export const findActiveOwnerByName = (db: Database, accountId: string, name: str
     .where("state", "=", "active")
     .executeTakeFirst();
 
+/** Locks the owner's row until the transaction ends. False when the owner was removed or has another passphrase by now. */
+export const lockOwnerWith = async (
+  transaction: Transaction,
+  id: string,
+  passphraseHash: string | null,
+): Promise<boolean> => {
+  const row = await transaction
+    .selectFrom("owners")
+    .select("id")
+    .where("id", "=", id)
+    .where("state", "=", "active")
+    .where("passphrase_hash", "is not distinct from", passphraseHash)
+    .forUpdate()
+    .executeTakeFirst();
+  return row !== undefined;
+};
+
 /** The first owner that was not removed: whom root on the host signs in as. */
 export const findFirstOwner = (db: Database | Transaction, accountId: string) =>
   db
