@@ -33,6 +33,8 @@ const steps: readonly (readonly string[])[] = [
   ["doors"],
   ["dispatch"],
   ["operations"],
+  // Projects are made of what computers and their work offer.
+  ["projects", "visits"],
   ["authority", "agents", "computers", "work", "events", "evidence"],
   ["store"],
   ["domain"],

@@ -10,6 +10,7 @@ import type { Listener } from "./store/listener.ts";
 import { createMachinesModule } from "./operations/machines.ts";
 import { createPrincipalsModule } from "./operations/principals.ts";
 import { recordHandlers } from "./operations/records.ts";
+import { createVisitingModule } from "./operations/visiting.ts";
 import type { Store } from "./store/transaction.ts";
 
 /** What `app.ts` has made and every module may use. */
@@ -35,10 +36,11 @@ export interface Shared {
 }
 
 /** The parts of control. Their handlers together are the table that dispatch serves; two may not claim one operation. */
-export const createModules = (shared: Shared): readonly Module[] => [
-  ...coreModules(shared),
-  createMachinesModule(shared),
-];
+export const createModules = (shared: Shared): readonly Module[] => {
+  const machines = createMachinesModule(shared);
+  const { computers, services, viewOf } = machines;
+  return [...coreModules(shared), machines, createVisitingModule({ ...shared, computers, services, viewOf })];
+};
 
 /** What stands without any computer: who there is, and what was done. */
 export const coreModules = (shared: Shared): readonly Module[] => [

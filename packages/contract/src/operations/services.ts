@@ -239,7 +239,7 @@ export const serviceDelete = operation({
   input: z.object(one),
   output: serviceView,
   route: { method: "DELETE", path: "/v1/computers/{computer}/services/{service}" },
-  errors: ["not_found"],
+  errors: ["not_found", "wrong_state"],
   consequence: "prepare",
   destructive: true,
   repeatable: true,

@@ -13,6 +13,7 @@ import {
   insertComputer,
 } from "../store/computers.ts";
 import { isUniqueViolation } from "../store/errors.ts";
+import { destroyProjects, touchRoute } from "../store/projects.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
 import { findComputer } from "./computers.ts";
 import { computerEvent } from "./events.ts";
@@ -126,7 +127,11 @@ export class Lifecycle {
     ref: string,
   ): Promise<AdmittedComputer> {
     const computer = await findComputer(transaction, principal, ref, { lock: true, destroyed: true });
-    const wanted = await desire(transaction, computer.id, "destroyed", this.#parts.clock.now());
+    const nowMs = this.#parts.clock.now();
+    const wanted = await desire(transaction, computer.id, "destroyed", nowMs);
+    // Their addresses are closed at once; their services go with the computer.
+    const projects = await destroyProjects(transaction, { computerId: computer.id }, nowMs);
+    await touchRoute(transaction, ...projects.map(({ id }) => id));
     return { target: computer.id, computer: wanted ?? computer };
   }
 

@@ -3,6 +3,7 @@ import type { Clock, CrashPoint, Logger, NewId, RpcClient } from "@holdfast/kit"
 import { SocketAgents } from "../agents/index.ts";
 import { Lifecycle, LivingComputers, Moves, Reconciler, Watch } from "../computers/index.ts";
 import type { CeilingCheck } from "../domain/ceilings.ts";
+import type { Computers } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { Module } from "../domain/module.ts";
 import type { Store } from "../store/transaction.ts";
@@ -19,6 +20,7 @@ import {
 import { computerHandlers, computerReconciler } from "./computers.ts";
 import { fileHandlers } from "./files.ts";
 import { processHandlers, processReconciler } from "./processes.ts";
+import { createProjectWork, type ProjectWork } from "./projects.ts";
 import { serviceHandlers, serviceReconciler } from "./services.ts";
 
 export interface MachinesParts {
@@ -33,10 +35,19 @@ export interface MachinesParts {
   readonly instance: string;
   readonly nodeId: string;
   readonly running: ReadonlySet<string>;
+  /** Origin of projects without the slug. */
+  readonly projectsAddress: URL;
 }
 
-/** Everything that is about computers and what runs on them. */
-export const createMachinesModule = (parts: MachinesParts): Module => {
+/** What serving visitors needs of it. */
+export interface Machines extends Module {
+  readonly computers: Computers;
+  readonly services: Services;
+  readonly viewOf: ProjectWork["viewOf"];
+}
+
+/** Everything that is about computers, what runs on them and the projects there. */
+export const createMachinesModule = (parts: MachinesParts): Machines => {
   const { store, nodeId } = parts;
   const { db } = store;
   const agents = new SocketAgents({
@@ -51,7 +62,13 @@ export const createMachinesModule = (parts: MachinesParts): Module => {
   const watch = new Watch({ ...parts, db, nodeId, reconciler });
   const workWatch = new WorkWatch({ ...parts, db, nodeId, processes: keeper, services: serviceKeeper });
   const cell = { agents, computers };
+  const files = new Files(cell);
+  const services = new Services({ ...parts, ...cell, db, keeper: serviceKeeper });
+  const projects = createProjectWork({ ...parts, ...cell, files, keeper: serviceKeeper });
   return {
+    computers,
+    services,
+    viewOf: projects.viewOf,
     handlers: {
       ...computerHandlers({ ...parts, ...cell, db, lifecycle: new Lifecycle({ ...parts, db, reconciler }) }),
       ...processHandlers({
@@ -60,21 +77,25 @@ export const createMachinesModule = (parts: MachinesParts): Module => {
         launcher: new Launcher({ ...parts, ...cell, keeper }),
         processes: new Processes({ ...cell, db, keeper }),
       }),
-      ...serviceHandlers({
-        db,
-        computers,
-        services: new Services({ ...parts, ...cell, db, keeper: serviceKeeper }),
-      }),
-      ...fileHandlers({ computers, files: new Files(cell) }),
+      ...serviceHandlers({ db, computers, services }),
+      ...fileHandlers({ computers, files }),
+      ...projects.handlers,
     },
-    reconcilers: [computerReconciler(db), processReconciler(keeper), serviceReconciler],
+    reconcilers: [
+      computerReconciler(db),
+      processReconciler(keeper),
+      serviceReconciler,
+      ...projects.reconcilers,
+    ],
     start: () => {
       watch.start();
       workWatch.start();
+      projects.start();
       return Promise.resolve();
     },
     notReady: () => watch.notReady(),
     stop: async () => {
+      await projects.stop();
       await workWatch.stop();
       await watch.stop();
       await reconciler.stop();

@@ -73,3 +73,235 @@ export const findProject = async (
   if (lock === true) query = query.forUpdate();
   return query.executeTakeFirst();
 };
+
+export interface NewProject {
+  readonly id: string;
+  readonly accountId: string;
+  readonly computerId: string;
+  readonly principalId: string;
+  readonly operationId: string;
+  readonly name: string;
+  readonly slug: string;
+  readonly description: string;
+  readonly template: string;
+  readonly definition: ProjectDefinition;
+  readonly nowMs: number;
+}
+
+export const projectNameIndex = "projects_name";
+export const projectSlugIndex = "projects_slug";
+
+/** As `creating`. Throws a unique violation of `projectNameIndex` or `projectSlugIndex` when there is one of that name or slug. */
+export const insertProject = (db: Transaction, project: NewProject): Promise<ProjectRow> =>
+  db
+    .insertInto("projects")
+    .values({
+      id: project.id,
+      account_id: project.accountId,
+      computer_id: project.computerId,
+      principal_id: project.principalId,
+      operation_id: project.operationId,
+      name: project.name,
+      slug: project.slug,
+      description: project.description,
+      template: project.template,
+      definition: project.definition,
+      deployed_definition: null,
+      web_port: null,
+      published: null,
+      state: "creating",
+      created_at_ms: project.nowMs,
+      updated_at_ms: project.nowMs,
+      destroyed_at_ms: null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+
+/** Takes a slug that nobody ever had, or that a destroyed project of the same principal had. False when it means another's. */
+export const takeSlug = async (
+  db: Transaction,
+  project: Pick<NewProject, "id" | "accountId" | "principalId" | "slug">,
+): Promise<boolean> => {
+  const taken = await db
+    .insertInto("slugs")
+    .values({
+      slug: project.slug,
+      project_id: project.id,
+      principal_id: project.principalId,
+      account_id: project.accountId,
+    })
+    .onConflict((conflict) =>
+      conflict
+        .column("slug")
+        .doUpdateSet({ project_id: project.id })
+        .where("slugs.principal_id", "=", project.principalId)
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom("projects")
+                .select("projects.id")
+                .where("projects.slug", "=", project.slug)
+                .where("projects.state", "<>", "destroyed"),
+            ),
+          ),
+        ),
+    )
+    .executeTakeFirst();
+  return taken.numInsertedOrUpdatedRows === 1n;
+};
+
+/** Those of a computer that are living or being created. */
+export const countProjects = async (db: Transaction, computerId: string): Promise<number> => {
+  const { count } = await db
+    .selectFrom("projects")
+    .select((select) => select.fn.countAll<number>().as("count"))
+    .where("computer_id", "=", computerId)
+    .where("state", "<>", "destroyed")
+    .executeTakeFirstOrThrow();
+  return Number(count);
+};
+
+/** The one that keeps a name from being used again on a computer. */
+export const findNamed = (
+  db: Database | Transaction,
+  computerId: string,
+  name: string,
+): Promise<ProjectRow | undefined> =>
+  db
+    .selectFrom("projects")
+    .selectAll()
+    .where("computer_id", "=", computerId)
+    .where("name", "=", name)
+    .where("state", "<>", "destroyed")
+    .executeTakeFirst();
+
+/** Of a creation that came to nothing: the row goes, and the slug is free again unless an earlier project had it. */
+export const forgetProject = async (db: Transaction, { id, slug }: ProjectRow): Promise<void> => {
+  await db
+    .updateTable("slugs")
+    .set({
+      project_id: sql<string>`(select max(id) from projects where slug = ${slug} and state = 'destroyed')`,
+    })
+    .where("slug", "=", slug)
+    .where("project_id", "=", id)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom("projects")
+          .select("projects.id")
+          .where("projects.slug", "=", slug)
+          .where("projects.state", "=", "destroyed"),
+      ),
+    )
+    .execute();
+  await db.deleteFrom("slugs").where("project_id", "=", id).execute();
+  await db.deleteFrom("projects").where("id", "=", id).where("state", "=", "creating").execute();
+};
+
+export interface ProjectFilter {
+  readonly principal: Principal;
+  readonly computerId: string | undefined;
+  readonly before: string | undefined;
+  readonly limit: number;
+}
+
+/** Living ones, newest first. */
+export const listProjects = (
+  db: Database,
+  { principal, computerId, before, limit }: ProjectFilter,
+): Promise<ProjectRow[]> => {
+  let query = db
+    .selectFrom("projects")
+    .selectAll()
+    .where("account_id", "=", principal.accountId)
+    .where("state", "=", "living");
+  const visible = visibleTo(principal);
+  if (visible !== null) query = query.where("principal_id", "=", visible);
+  if (computerId !== undefined) query = query.where("computer_id", "=", computerId);
+  if (before !== undefined) query = query.where("id", "<", before);
+  return query.orderBy("id", "desc").limit(limit).execute();
+};
+
+/** On this node's computers, in the order in which they were begun. */
+export const listCreating = (db: Database, nodeId: string): Promise<ProjectRow[]> =>
+  db
+    .selectFrom("projects")
+    .innerJoin("computers", "computers.id", "projects.computer_id")
+    .selectAll("projects")
+    .where("projects.state", "=", "creating")
+    .where("computers.node_id", "=", nodeId)
+    .orderBy("projects.id")
+    .limit(100)
+    .execute();
+
+export interface ProjectChange {
+  readonly description?: string | undefined;
+  readonly definition?: ProjectDefinition | undefined;
+}
+
+/** Grows the version, and the definition's where that is given. */
+export const changeProject = (
+  db: Transaction,
+  id: string,
+  { description, definition }: ProjectChange,
+  nowMs: number,
+): Promise<ProjectRow> =>
+  db
+    .updateTable("projects")
+    .set((all) => ({
+      ...(description === undefined ? {} : { description }),
+      ...(definition === undefined
+        ? {}
+        : { definition, definition_version: all("definition_version", "+", 1) }),
+      version: all("version", "+", 1),
+      updated_at_ms: nowMs,
+    }))
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+
+/** What was deployed; one that was being created lives from now on. */
+export const writeDeployed = (
+  db: Transaction,
+  id: string,
+  deployed: {
+    readonly definition: ProjectDefinition;
+    readonly webPort: number | null;
+    readonly nowMs: number;
+  },
+): Promise<ProjectRow> =>
+  db
+    .updateTable("projects")
+    .set({
+      deployed_definition: deployed.definition,
+      web_port: deployed.webPort,
+      state: "living",
+      updated_at_ms: deployed.nowMs,
+    })
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+
+/** Only living ones change. The rows of their services are not touched. Answers what was destroyed by it. */
+export const destroyProjects = async (
+  db: Transaction,
+  which: { readonly id: string } | { readonly computerId: string },
+  nowMs: number,
+): Promise<readonly ProjectRow[]> =>
+  db
+    .updateTable("projects")
+    .set((all) => ({
+      state: "destroyed" as const,
+      published: null,
+      web_port: null,
+      version: all("version", "+", 1),
+      updated_at_ms: nowMs,
+      destroyed_at_ms: nowMs,
+    }))
+    .where("id" in which ? "id" : "computer_id", "=", "id" in which ? which.id : which.computerId)
+    .where("state", "=", "living")
+    .returningAll()
+    .execute();
+
+/** Whatever its state. Locks the row until the transaction ends: take the lock of its computer's row before. */
+export const lockProject = (db: Transaction, id: string): Promise<ProjectRow | undefined> =>
+  db.selectFrom("projects").selectAll().where("id", "=", id).forUpdate().executeTakeFirst();

@@ -36,6 +36,8 @@ export const serviceNameIndex = "services_name";
 export interface NewService {
   readonly id: string;
   readonly computerId: string;
+  /** Null: of the computer alone. */
+  readonly projectId?: string | null;
   readonly name: string;
   readonly definition: Readonly<Record<string, unknown>>;
   readonly baseEnvironment: Readonly<Record<string, string>>;
@@ -49,6 +51,7 @@ export const insertService = (db: Transaction, service: NewService): Promise<Ser
     .values({
       id: service.id,
       computer_id: service.computerId,
+      project_id: service.projectId ?? null,
       name: service.name,
       definition: service.definition,
       base_environment: service.baseEnvironment,
@@ -84,6 +87,18 @@ export const changeService = (
     .where("id", "=", id)
     .returningAll()
     .executeTakeFirstOrThrow();
+
+export const listServicesOfProjects = (
+  db: Database | Transaction,
+  projectIds: readonly string[],
+): Promise<ServiceRow[]> =>
+  projectIds.length === 0
+    ? Promise.resolve([])
+    : db.selectFrom("services").selectAll().where("project_id", "in", projectIds).orderBy("name").execute();
+
+export const deleteServicesOfProject = async (db: Transaction, projectId: string): Promise<void> => {
+  await db.deleteFrom("services").where("project_id", "=", projectId).execute();
+};
 
 export const deleteService = async (db: Transaction, id: string): Promise<void> => {
   await db.deleteFrom("services").where("id", "=", id).execute();

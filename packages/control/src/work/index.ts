@@ -1,10 +1,13 @@
-export { agentIfAwake, type CellParts, refuseFailed } from "./cell.ts";
+export { agentIfAwake, type CellParts, refuseFailed, withAgent } from "./cell.ts";
 export { Files } from "./files/files.ts";
 export { WorkObserver } from "./observer.ts";
+export { collectOutput } from "./output.ts";
 export { neverHadCell, ProcessKeeper } from "./processes/keeper.ts";
 export { type AdmittedProcess, Launcher } from "./processes/launch.ts";
 export { Processes } from "./processes/processes.ts";
 export { processView } from "./processes/view.ts";
+export { checkDefinition, type Definition, definitionOf } from "./services/definition.ts";
 export { ServiceKeeper } from "./services/keeper.ts";
 export { type AdmittedService, Services } from "./services/services.ts";
+export { type ServiceView, serviceView } from "./services/view.ts";
 export { WorkWatch } from "./watch.ts";

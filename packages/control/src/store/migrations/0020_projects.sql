@@ -40,8 +40,8 @@ create index projects_creating on projects (id) where state = 'creating';
 -- Never deleted once its project lived: a slug keeps meaning its principal's, also when the project is destroyed.
 create table slugs (
   slug text primary key,
-  -- The last one that had it.
-  project_id text not null references projects,
+  -- The last one that had it; the slug is taken before the project is written.
+  project_id text not null references projects deferrable initially deferred,
   principal_id text not null,
   account_id text not null references accounts
 );

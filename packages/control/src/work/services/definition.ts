@@ -29,7 +29,8 @@ export const definitionFields = [
   "output_limit_bytes",
 ] as const;
 
-export const definitionOf = (row: ServiceRow): Definition => row.definition as unknown as Definition;
+export const definitionOf = (row: Pick<ServiceRow, "definition">): Definition =>
+  row.definition as unknown as Definition;
 
 /** The fields of a definition among the parameters of an operation. */
 export const pickDefinition = (params: Readonly<Record<string, unknown>>): Partial<Definition> =>
@@ -53,7 +54,7 @@ export const changed = (definition: Definition, change: Partial<Definition>): De
 export const checkDefinition = (
   name: string,
   definition: Definition,
-  others: readonly ServiceRow[],
+  others: readonly Pick<ServiceRow, "name" | "definition">[],
 ): void => {
   commandOf(definition);
   for (const field of ["readiness", "liveness"] as const) {

@@ -92,7 +92,7 @@ export class Services {
     computer: Computer,
     params: OperationParams<"service.update">,
   ): Promise<AdmittedService> {
-    const row = await this.find(transaction, computer, params.service);
+    const row = ofComputer(await this.find(transaction, computer, params.service));
     if (params.if_match === undefined)
       throw new HoldfastError("version_required", "say which version of the service this changes", {
         version: String(row.version),
@@ -122,7 +122,7 @@ export class Services {
   }
 
   async delete(transaction: Transaction, computer: Computer, ref: string): Promise<AdmittedService> {
-    const row = await this.find(transaction, computer, ref);
+    const row = ofComputer(await this.find(transaction, computer, ref));
     await deleteService(transaction, row.id);
     await nextRevision(transaction, computer.id);
     return { target: row.id, computer, row, renewed: false };
@@ -303,6 +303,16 @@ export class Services {
     }
   }
 }
+
+/** Throws `wrong_state` for a service that is a project's: a deploy would undo what is changed of it here. */
+const ofComputer = (row: ServiceRow): ServiceRow => {
+  if (row.project_id === null) return row;
+  throw new HoldfastError(
+    "wrong_state",
+    `${row.name} belongs to the project ${row.project_id}: change that (\`project_update\` with its definition, then \`project_deploy\`)`,
+    { state: "of_a_project", project: row.project_id },
+  );
+};
 
 const environmentText = (row: ServiceRow): string =>
   JSON.stringify({ ...row.base_environment, ...definitionOf(row).environment });

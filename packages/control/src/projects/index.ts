@@ -1,0 +1,10 @@
+export { Caretaker, creationReconciler } from "./caretaker.ts";
+export { type AdmittedProject, Creation } from "./creation.ts";
+export { Deployer } from "./deployer.ts";
+export { createGit } from "./git.ts";
+export { History } from "./history.ts";
+export { Looking } from "./looking.ts";
+export { type FoundProject, Projects } from "./projects.ts";
+export { Transfer } from "./transfer.ts";
+export { Turns } from "./turns.ts";
+export { deploymentView, type ProjectView, projectView } from "./view.ts";

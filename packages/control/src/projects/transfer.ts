@@ -1,0 +1,200 @@
+import { HoldfastError, limits, type OperationOutput, type OperationParams } from "@holdfast/contract";
+import type { Computer } from "../domain/computer.ts";
+import type { BytesResult, OperationContext } from "../domain/handler.ts";
+import type { Principal } from "../domain/principal.ts";
+import { type CellParts, type Files, withAgent } from "../work/index.ts";
+import type { Looking } from "./looking.ts";
+import type { FoundProject, Projects } from "./projects.ts";
+import type { Repository } from "./repository.ts";
+import type { Turns } from "./turns.ts";
+
+export interface TransferParts extends CellParts {
+  readonly projects: Projects;
+  readonly looking: Looking;
+  readonly files: Files;
+  readonly turns: Turns;
+}
+
+/** Projects out of a computer and into one. What is on its way lies in one temporary place in the computer, which is removed whatever happens. */
+export class Transfer {
+  readonly #parts: TransferParts;
+
+  constructor(parts: TransferParts) {
+    this.#parts = parts;
+  }
+
+  async export(
+    { operationId, signal }: OperationContext,
+    { project, computer }: FoundProject,
+    { format }: OperationParams<"project.export">,
+  ): Promise<BytesResult> {
+    const repository = this.#parts.projects.repository(project, computer, signal);
+    const path = `${temporary(operationId)}.${format}`;
+    const remove = (): Promise<void> => this.#remove(computer, path);
+    try {
+      await repository.run(
+        format === "tar"
+          ? ["archive", "--format=tar", `--output=${path}`, "HEAD"]
+          : ["bundle", "create", "--quiet", path, "HEAD", "--branches", "--tags"],
+      );
+      const { bytes, lengthBytes } = await this.#parts.files.download(
+        computer,
+        { computer: computer.id, path, offset: 0 },
+        signal,
+      );
+      return {
+        bytes: endedBy(bytes, remove),
+        contentType: format === "tar" ? "application/x-tar" : "application/x-git-bundle",
+        ...(lengthBytes === undefined ? {} : { lengthBytes }),
+        fileName: `${project.slug}.${format}`,
+        target: project.id,
+      };
+    } catch (error) {
+      await remove();
+      throw error;
+    }
+  }
+
+  import(
+    { operationId, principal }: OperationContext,
+    { project, computer }: FoundProject,
+    params: OperationParams<"project.import">,
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<OperationOutput<"project.import">> {
+    const { turns, projects, looking } = this.#parts;
+    return turns.take(project.id, async () => {
+      const repository = projects.repository(project, computer, signal);
+      const path = temporary(operationId);
+      try {
+        const commit =
+          params.format === "tar"
+            ? await this.#takeFiles(repository, path, body, principal)
+            : await this.#takeCommits(repository, path, body, principal, params.force);
+        return { commit, project: await looking.at(project, signal) };
+      } finally {
+        await this.#remove(computer, path);
+        await this.#remove(computer, indexOf(path));
+      }
+    });
+  }
+
+  /** The archive's files in place of the tracked ones, as a new commit. */
+  async #takeFiles(
+    repository: Repository,
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    principal: Principal,
+  ): Promise<string> {
+    const { computer, signal } = repository.place;
+    await withAgent(this.#parts, computer, signal, (agent) =>
+      agent.upload(
+        "tar.import",
+        { path, limit_bytes: limits.uploadBytes, limit_entries: limits.archiveEntries },
+        body,
+        { signal, waitMs: slowDiskMs },
+      ),
+    );
+    await repository.commitAll("Before an import", principal);
+    await repository.checkOut(await repository.treeOf(indexOf(path), path));
+    return repository.commitIndex("Import files", principal);
+  }
+
+  /** The bundle's branch in place of the project's, if that is in it. */
+  async #takeCommits(
+    repository: Repository,
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    principal: Principal,
+    force: boolean,
+  ): Promise<string> {
+    const { computer, signal } = repository.place;
+    await withAgent(this.#parts, computer, signal, (agent) =>
+      agent.upload("files.write", { path, must_not_exist: true }, body, { signal, waitMs: slowDiskMs }),
+    );
+    await repository.run(["bundle", "verify", "--quiet", path]);
+    const branch = branchOf((await repository.run(["bundle", "list-heads", path])).stdout);
+    await repository.run([
+      ...["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--force"],
+      ...[path, `${branch}:${incoming}`],
+    ]);
+    try {
+      const wanted = await repository.resolve(incoming);
+      const before = await repository.commitAll("Before an import", principal);
+      if (!force && !(await repository.isAncestor(before, wanted)))
+        throw new HoldfastError(
+          "wrong_state",
+          "the project has commits that the bundle has not: take them first (export, or `holdfast projects clone`), or import with `force`, which leaves them behind",
+          { state: "diverged", commit: before, imported: wanted },
+        );
+      await repository.checkOut(wanted);
+      await repository.run(["update-ref", "-m", "import", "HEAD", wanted, before]);
+      return wanted;
+    } finally {
+      await repository.run(["update-ref", "-d", incoming]).catch(() => {});
+    }
+  }
+
+  async #remove(computer: Computer, path: string): Promise<void> {
+    // Without the caller's signal: it goes also when the caller has gone. A computer that has ended meanwhile keeps it.
+    await this.#parts.agents
+      .of(computer.id)
+      .plain("files.delete", { path, recursive: true }, { waitMs: slowDiskMs })
+      .catch(() => {});
+  }
+}
+
+const incoming = "refs/holdfast/import";
+const slowDiskMs = 60_000;
+
+const temporary = (operationId: string): string => `/var/tmp/.holdfast-${operationId}`;
+const indexOf = (path: string): string => `${path}.index`;
+
+/** The branch of a bundle that is taken: main, else what its HEAD is, else its only branch. Throws `git_failed` when none is meant. */
+const branchOf = (listed: Buffer): string => {
+  const names = listed
+    .toString("utf8")
+    .split("\n")
+    .flatMap((line) => /^[0-9a-f]{40} (HEAD|refs\/heads\/[^\p{C} ~^:?*[\\]{1,200})$/u.exec(line)?.[1] ?? []);
+  const branches = names.filter((name) => name !== "HEAD");
+  const found =
+    names.find((name) => name === "refs/heads/main") ??
+    names.find((name) => name === "HEAD") ??
+    (branches.length === 1 ? branches[0] : undefined);
+  if (found !== undefined) return found;
+  throw new HoldfastError(
+    "git_failed",
+    "it does not say which branch is meant: give the bundle a branch main, or only one",
+    { output: listed.toString("utf8", 0, 1000) },
+  );
+};
+
+/** The same bytes; `done` is called once they were read, broke off, or nobody reads on. */
+const endedBy = (bytes: AsyncIterable<Uint8Array>, done: () => Promise<void>): AsyncIterable<Uint8Array> => {
+  const source = bytes[Symbol.asyncIterator]();
+  let open = true;
+  const end = async (): Promise<void> => {
+    if (!open) return;
+    open = false;
+    await done();
+  };
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        try {
+          const step = await source.next();
+          if (step.done === true) await end();
+          return step;
+        } catch (error) {
+          await end();
+          throw error;
+        }
+      },
+      return: async () => {
+        await source.return?.();
+        await end();
+        return { done: true, value: undefined };
+      },
+    }),
+  };
+};
