@@ -1,6 +1,5 @@
 import type { OperationName } from "@holdfast/contract";
 import type { App } from "../app.ts";
-import { commandWords } from "../options/words.ts";
 
 type Hint = (app: App, output: unknown) => void;
 
@@ -24,8 +23,11 @@ export const hints: { readonly [N in OperationName]?: Hint } = {
     app.console.hint(`Next: holdfast logs ${computer} ${name} --follow`);
   },
   "project.create": (app, output) => {
-    for (const step of (output as { next: readonly string[] }).next)
-      app.console.hint(`Next: ${commandWords(step, {})}`);
+    const { slug, folder } = output as { slug: string; folder: string };
+    app.console.hint(`Look at it: holdfast projects open ${slug}`);
+    app.console.hint(
+      `Change what is in ${folder} on the computer (or in a clone: holdfast projects clone ${slug}), then: holdfast projects deploy ${slug}`,
+    );
   },
   "project.update": (app, output) =>
     app.console.hint(`What it runs changes with: holdfast projects deploy ${slugOf(output)}`),

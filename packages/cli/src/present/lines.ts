@@ -49,3 +49,13 @@ const columnsOf = (character: string): number => {
     /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]|\p{Emoji_Presentation}/u;
   return wide.test(character) ? 2 : 1;
 };
+
+/** Each line of a text as `hanging` does one: `head` finds what stands at its beginning, then the rest. */
+export const fitted = (text: string, head: RegExp, width: number | undefined): string =>
+  text
+    .split("\n")
+    .map((line) => {
+      const [, first = "", rest = ""] = head.exec(line) ?? [];
+      return hanging(first, rest, width);
+    })
+    .join("\n");

@@ -1,13 +1,15 @@
 import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { slugSchema } from "@holdfast/contract";
+import { HoldfastApiError } from "@holdfast/sdk";
 import type { Command } from "commander";
 import type { App } from "../app.ts";
-import { CliError, exitCodes, explain } from "../errors.ts";
+import { CliError, exitCodes } from "../errors.ts";
 import { print } from "../present/index.ts";
 import { shortCommit } from "../present/projects.ts";
-import { fetchBundle, type Head, headOf, sendBundle, withTemporary } from "./bundle.ts";
-import { type Checkout, isAncestor, openCheckout, rememberProject, remote } from "./checkout.ts";
+import { fetchBundle, headOf, sendBundle, withTemporary } from "./bundle.ts";
+import { isAncestor, openCheckout, rememberProject, remote } from "./checkout.ts";
+import { showDeployed } from "./deployed.ts";
 import { git } from "./git.ts";
 
 /** `projects clone|push|pull`: a project's repository on this machine, for whoever takes the work over. */
@@ -76,10 +78,8 @@ const push = async (
   app: App,
   { force = false, deploy = false }: { readonly force?: boolean; readonly deploy?: boolean },
 ): Promise<void> => {
-  const checkout = await openCheckout(app);
-  const { branch, commit, directory, project } = checkout;
+  const { branch, commit, directory, project } = await openCheckout(app);
   const client = await app.client();
-  if (!force) await refuseBehind(app, checkout);
   const sent = await withTemporary("project.bundle", async (bundle) => {
     await git(
       directory,
@@ -88,12 +88,10 @@ const push = async (
       "Mend what git says.",
     );
     return sendBundle(app, project, bundle, force);
-  }).catch(async (error: unknown) => {
-    // What lay uncommitted in the project's folder has become a commit by then.
-    if (!force && explain(error).code === "git_failed") await refuseBehind(app, checkout);
-    throw error;
+  }).catch((error: unknown) => {
+    throw movedOn(error) ?? error;
   });
-  await noteHead(directory, { commit, branch });
+  await noteHead(directory, commit);
   if (!deploy) {
     if (app.json) return print(app, "project.import", sent);
     app.console.say(
@@ -103,12 +101,11 @@ const push = async (
   }
   app.console.progress(`Deploying ${project} …`);
   const deployed = await client.projects.deploy({ project }).finally(() => app.console.clearProgress());
-  await print(app, "project.deploy", app.json ? { commit: sent.commit, ...deployed } : deployed);
+  await showDeployed(app, deployed);
 };
 
 const pull = async (app: App): Promise<void> => {
-  const checkout = await openCheckout(app);
-  const { commit, directory, project } = checkout;
+  const { commit, directory, project } = await openCheckout(app);
   const head = await withTemporary("project.bundle", async (bundle) => {
     await fetchBundle(app, project, bundle);
     await git(
@@ -141,23 +138,22 @@ const pull = async (app: App): Promise<void> => {
   app.console.say(`${project}: ${shortCommit(commit)} to ${shortCommit(head.commit)}.`);
 };
 
-/** Its last commit must be among ours; else the push would take away what somebody else did. */
-const refuseBehind = async (app: App, { commit, directory, project }: Checkout): Promise<void> => {
-  const { commits } = await (await app.client()).projects.history({ project, limit: 1 });
-  const [last] = commits;
-  if (!last || (await isAncestor(directory, last.commit, commit))) return;
-  throw new CliError(
+/** The project has commits that are not here: pushing would take away what somebody else did. */
+const movedOn = (error: unknown): CliError | undefined => {
+  if (!(error instanceof HoldfastApiError) || error.details["state"] !== "diverged") return undefined;
+  const last = error.details["commit"];
+  return new CliError(
     "The project has moved on",
-    `Its last commit ${shortCommit(last.commit)} (by ${last.author}) is not in this clone.`,
-    "Get it first: `holdfast projects pull`. Or throw it away: `holdfast projects push --force`.",
+    `Its last commit${typeof last === "string" ? ` ${shortCommit(last)}` : ""} is not in this clone.`,
+    "Get it first: `holdfast projects pull`. Or leave it behind: `holdfast projects push --force`.",
   );
 };
 
 /** What the project has, as this clone knows it: `holdfast/main`. */
-const noteHead = async (directory: string, { branch, commit }: Head): Promise<void> => {
+const noteHead = async (directory: string, commit: string): Promise<void> => {
   await git(
     directory,
-    ["update-ref", `refs/remotes/${remote}/${branch}`, commit],
+    ["update-ref", `refs/remotes/${remote}/HEAD`, commit],
     "The push succeeded, but the clone cannot note it",
     "Run `holdfast projects pull`.",
   );

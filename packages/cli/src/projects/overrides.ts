@@ -1,10 +1,11 @@
 import { type OperationOutput, operations } from "@holdfast/contract";
 import type { App } from "../app.ts";
 import { call, type Override } from "../commands/from-operation.ts";
-import { CliError, exitCodes, ExitWith } from "../errors.ts";
+import { CliError, exitCodes } from "../errors.ts";
 import { collect } from "../options/add-options.ts";
 import { print } from "../present/index.ts";
 import { definitionText, readDefinition } from "./definition.ts";
+import { type Deployed, showDeployed } from "./deployed.ts";
 import { diffForTerminal } from "./diff.ts";
 import { openOverride } from "./open.ts";
 import { parseRule } from "./rules.ts";
@@ -16,6 +17,17 @@ export const projectOverrides = {
   "project.create": {
     description:
       "Makes a folder under /work on the computer with a git repository, files and services from a template, starts it, and prints its address. The address is private until an owner publishes it, and stays the same for life. Afterwards change the files ('files', 'exec', 'terminal', or a clone of your own) and 'projects deploy'.",
+  },
+  "project.list": {
+    show: async (app, output) => {
+      const { projects, ...page } = output as OperationOutput<"project.list">;
+      const names = projects.length === 0 ? new Map<string, string>() : await computerNames(app);
+      const named = projects.map((project) => ({
+        ...project,
+        computer: names.get(project.computer) ?? project.computer,
+      }));
+      await print(app, "project.list", { projects: named, ...page });
+    },
   },
   "project.get": {
     extend: (command) =>
@@ -101,19 +113,15 @@ export const projectOverrides = {
   },
 } satisfies Readonly<Record<string, Override>>;
 
-/** A deployment whose service failed is no success to a script either. */
 const deployed = async (
   name: "project.deploy" | "project.restore",
   { app, input, idempotencyKey }: Parameters<NonNullable<Override["run"]>>[0],
-): Promise<void> => {
-  const output = (await call(app, operations[name], input, idempotencyKey)) as { project: Project };
-  await print(app, name, output);
-  const { slug, state } = output.project;
-  if (state === "failed") {
-    app.console.say(`Its web service failed. What it said: holdfast logs ${slug}`);
-    throw new ExitWith(exitCodes.failed);
-  }
-  if (state === "starting") app.console.hint(`It is still starting: holdfast logs ${slug} --follow`);
+): Promise<void> => showDeployed(app, (await call(app, operations[name], input, idempotencyKey)) as Deployed);
+
+/** People know computers by name. */
+const computerNames = async (app: App): Promise<ReadonlyMap<string, string>> => {
+  const { computers } = await (await app.client()).computers.list({ limit: 200 });
+  return new Map(computers.map(({ id, name }) => [id, name]));
 };
 
 const versionOf = async (app: App, input: Readonly<Record<string, unknown>>): Promise<string> =>

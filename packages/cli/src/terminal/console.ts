@@ -128,13 +128,7 @@ export class Console {
   /** Broken between words where a person looks. */
   #fitted(line: string): string {
     const width = this.stderrIsTty ? (this.#streams.stderr.columns ?? 100) : undefined;
-    return printable(line)
-      .split("\n")
-      .map((part) => {
-        const [, head = "", text = ""] = /^( *(?:[A-Z][a-z]+: )?)(.*)$/s.exec(part) ?? [];
-        return hanging(head, text, width);
-      })
-      .join("\n");
+    return fitted(printable(line), /^( *(?:[A-Z][a-z]+: )?)(.*)$/s, width);
   }
 
   #red(text: string): string {
