@@ -1,5 +1,5 @@
 import process from "node:process";
-import { hanging } from "@holdfast/cli/lines";
+import { fitted } from "@holdfast/cli/lines";
 import { parseHostArguments, usage } from "./arguments.ts";
 import { widthFor } from "./progress.ts";
 import { doctor } from "./verbs/doctor.ts";
@@ -18,7 +18,7 @@ const main = async (argv: readonly string[]): Promise<number> => {
   const verb = argv.slice(0, words).join(" ") || "help";
   const rest = argv.slice(words);
   if (!Object.hasOwn(verbs, verb) || rest.includes("--help") || rest.includes("-h")) {
-    process.stdout.write(fitted(usage, widthFor(process.stdout)));
+    process.stdout.write(broken(usage, widthFor(process.stdout)));
     return Object.hasOwn(verbs, verb) || verb === "help" || verb === "--help" ? 0 : 64;
   }
   if (process.getuid?.() !== 0) {
@@ -30,16 +30,9 @@ const main = async (argv: readonly string[]): Promise<number> => {
   return verbs[verb as keyof typeof verbs](parseHostArguments(rest));
 };
 
-/** Lines broken between words where a person looks; what stands right of a name or an indent stays right of it. */
-const fitted = (text: string, width: number | undefined): string =>
-  text
-    .trimEnd()
-    .split("\n")
-    .map((line) => {
-      const [, head = "", rest = ""] = /^( +\S(?:.*?\S)? {2,}|\s*)(.*)$/.exec(line) ?? [];
-      return `${hanging(head, rest, width)}\n`;
-    })
-    .join("");
+/** Broken between words where a person looks; what stands right of a name or an indent stays right of it. */
+const broken = (text: string, width: number | undefined): string =>
+  `${fitted(text.trimEnd(), /^( +\S(?:.*?\S)? {2,}|\s*)(.*)$/, width)}\n`;
 
 /** What went wrong, for people; answers the exit status. */
 const tell = (error: unknown): number => {
@@ -48,7 +41,7 @@ const tell = (error: unknown): number => {
     error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
   // Node's own words about options go on with a lesson on parsing.
   const text = isUsage ? `${said.split(/[.\n]/)[0]}. See \`holdfast up --help\`.` : said;
-  process.stderr.write(fitted(text, widthFor(process.stderr)));
+  process.stderr.write(broken(text, widthFor(process.stderr)));
   return isUsage ? 64 : 1;
 };
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline/promises";
 import type { ReadStream, WriteStream } from "node:tty";
 import { CliError, exitCodes } from "../errors.ts";
-import { hanging } from "../present/lines.ts";
+import { fitted } from "../present/lines.ts";
 import { printable } from "./printable.ts";
 
 export interface Streams {
