@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { readFile } from "node:fs/promises";
 import {
+  plainText,
   readAnnouncedLabels,
   readProgramStatus,
   readRecord,
@@ -66,7 +67,7 @@ const logTail = async (places: Places, program: string): Promise<string> => {
   const lines = text.trimEnd().split("\n").slice(-8);
   return text === ""
     ? ""
-    : `The end of ${path}:\n${lines.map((line) => `  ${line.slice(0, 500)}\n`).join("")}`;
+    : `The end of ${path}:\n${lines.map((line) => `  ${plainText(line.slice(0, 500))}\n`).join("")}`;
 };
 
 /** Repeats `ask` while the program is not far enough to take it. Throws after 20 s with what it said last. */

@@ -3,6 +3,7 @@ export { exists } from "./host/exists.ts";
 export { withLock } from "./host/lock.ts";
 export { watchChanges } from "./host/changes.ts";
 export { findMount, readMounts, type Mount } from "./host/mounts.ts";
+export { plainText } from "./host/plain-text.ts";
 export { isAlive, readBootId } from "./host/process.ts";
 export { removeTree } from "./host/remove.ts";
 export { lookUpUser, userNames, type UserIds } from "./host/users.ts";

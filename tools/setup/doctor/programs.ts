@@ -6,6 +6,7 @@ import {
   lookUpUser,
   placesOf,
   plainEnvironment,
+  plainText,
   supervisorFlags,
   tryCommand,
   userNames,
@@ -67,7 +68,12 @@ export const readStages = async (settings: InstanceSettings): Promise<readonly S
     timeoutMs: 5000,
   });
   try {
-    return (await client.call("stages", {})).stages;
+    const { stages } = await client.call("stages", {});
+    return stages.map(({ name, filled, detail }) => ({
+      name: plainText(name),
+      filled,
+      detail: plainText(detail),
+    }));
   } catch {
     return [];
   } finally {

@@ -1,3 +1,4 @@
+import { plainText } from "../host/plain-text.ts";
 import { readRecord, runningProgram } from "./record.ts";
 import { recordPath } from "./keeper.ts";
 import type { ProgramPlan } from "./plan.ts";
@@ -28,8 +29,12 @@ export const readProgramStatus = async (
   const base = { name: plan.name, pid: running.pid, keeper_pid: record.keeper.pid, running: true };
   try {
     const problem = await plan.health();
-    return { ...base, ready: problem === undefined, detail: problem ?? "" };
+    return { ...base, ready: problem === undefined, detail: plainText(problem ?? "") };
   } catch (error) {
-    return { ...base, ready: false, detail: error instanceof Error ? error.message : String(error) };
+    return {
+      ...base,
+      ready: false,
+      detail: plainText(error instanceof Error ? error.message : String(error)),
+    };
   }
 };
