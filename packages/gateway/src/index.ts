@@ -1,1 +1,2 @@
+export { type App, type AppOptions, startApp } from "./app.ts";
 export { type Options, readOptions } from "./options.ts";

@@ -19,7 +19,11 @@
  * of at least 32,768 descriptors. SIGTERM: takes no more visitors, gives those under way 5 s, ends with 0.
  */
 import { createLogger, systemClock } from "@holdfast/kit";
+import { type App, startApp } from "./app.ts";
+import { createLauncherDoor } from "./doors/launcher.ts";
+import { lacksDescriptors } from "./lib/descriptors.ts";
 import { version } from "./lib/version.ts";
+import { readCertificate, watchCertificate } from "./lib/certificate.ts";
 import { readOptions } from "./options.ts";
 
 const main = async (): Promise<void> => {
@@ -27,7 +31,40 @@ const main = async (): Promise<void> => {
   const level = process.env["HOLDFAST_LOG_LEVEL"] === "debug" ? "debug" : "info";
   const logger = createLogger({ program: "gateway", now: clock.now, level });
   const options = readOptions(process.env);
+  const running: { app?: App } = {};
+  const launcher = createLauncherDoor({
+    version,
+    logger,
+    notReady: async () => (running.app ? running.app.notReady() : "starting") ?? (await lacksDescriptors()),
+    detail: () => running.app?.detail() ?? "starting",
+  });
+  if (options.launcherDescriptor !== undefined) await launcher.listen({ fd: options.launcherDescriptor });
+
+  const files = options.certificate;
+  const certificate = files && (await readCertificate(files));
+  const app = startApp({ ...options, certificate, clock, logger });
+  running.app = app;
+  const stopping = new AbortController();
+  const stop = async (): Promise<void> => {
+    if (stopping.signal.aborted) return;
+    stopping.abort();
+    await app.stop();
+    await launcher.close();
+    process.exit(0);
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    process.on(signal, () => {
+      stop().catch((error: unknown) => {
+        logger.error("did not end well", { error });
+        process.exit(1);
+      });
+    });
+  }
+  for (const fd of options.visitDescriptors) await app.visits.listen({ fd });
+  if (options.askDescriptor !== undefined) await app.ask.listen({ fd: options.askDescriptor });
   logger.info("serving", { domain: options.domain, tls: options.tls, version });
+  if (files)
+    await watchCertificate({ files, use: app.visits.useCertificate, clock, logger, signal: stopping.signal });
 };
 
 main().catch((error: unknown) => {

@@ -37,8 +37,9 @@ const environment = z
     HOLDFAST_ASK_DESCRIPTOR: optionalDescriptor,
     HOLDFAST_VISIT_DESCRIPTORS: z
       .string()
-      .transform((text) => text.split(",").filter((part) => part !== ""))
-      .pipe(z.array(descriptor).min(1).max(16)),
+      .regex(/^[0-9]+(,[0-9]+)*$/)
+      .transform((text) => text.split(",").map(Number))
+      .pipe(z.array(z.number().min(firstListenDescriptor).max(1023)).max(16)),
     HOLDFAST_CONTROL_SOCKET: z.string().startsWith("/").optional(),
   })
   .refine(

@@ -1,0 +1,436 @@
+import type { Socket } from "node:net";
+import { limits, sessionCookie } from "@holdfast/contract";
+import { bodyGoesOn, bodyIsMalformed } from "../../head/chunks.ts";
+import { headGoesOn, headIsMalformed, HeadReader } from "../../head/reader.ts";
+import { readRequestHead, type RequestHead } from "../../head/request.ts";
+import { Exchange, type Visitor } from "../../proxy/exchange.ts";
+import type { Failure } from "../../proxy/failure.ts";
+import { type Piece, writeTogether } from "../../proxy/gather.ts";
+import type { Verdict } from "../../rights/judge.ts";
+import type { RightUser } from "../../rights/rights.ts";
+import { isOwnPath, type Traded } from "../../rights/trade.ts";
+import type { Page } from "../pages/page.ts";
+import { renderPage } from "../pages/render.ts";
+import type { Evictable, Seat } from "./ledger.ts";
+import type { RouteChange, Shared } from "./shared.ts";
+import { addressOf, visitorOf } from "./visitor-address.ts";
+
+type Allowed = Extract<Verdict, { readonly kind: "allowed" }>;
+
+/** Kept of what a visitor sends ahead of its turn before its socket is read no more. */
+const aheadBytes = 64 * 1024;
+/** After the last answer: for so long, and so much, what the visitor still sends is read, so that the answer is not lost to a reset. */
+const lingerMs = 2000;
+const lingerBytes = 1024 * 1024;
+const visitorLeft = 499;
+
+/** `deciding`: a head is whole, and it is asked what may become of it. `lingering`: all is answered, the end is near. */
+type Phase = "head" | "deciding" | "exchange" | "lingering" | "closed";
+
+/** One socket of a visitor: heads in, answers out, one request after the other. */
+export class Connection implements Visitor, RightUser, Evictable {
+  readonly #socket: Socket;
+  readonly #shared: Shared;
+  readonly #seat: Seat;
+  #phase: Phase = "head";
+  #reader: HeadReader | undefined;
+  /** Monotonic: since when the present phase lasts, or a head has been coming. */
+  #since: number;
+  #served = 0;
+  #ahead: Buffer[] = [];
+  #aheadBytes = 0;
+  #pumping = false;
+  #drains = false;
+  #lingered = 0;
+  #head: RequestHead | undefined;
+  #allowed: Allowed | undefined;
+  #exchange: Exchange | undefined;
+  #startedAt = 0;
+  #takesBody = false;
+  #heldBack = false;
+
+  constructor(socket: Socket, seat: Seat, shared: Shared) {
+    this.#socket = socket;
+    this.#shared = shared;
+    this.#seat = seat;
+    this.#since = shared.clock.monotonic();
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, 60_000);
+    socket.on("data", (piece) => this.#data(piece));
+    socket.on("drain", () => this.#drained());
+    socket.on("end", () => this.#ended());
+    // `close` follows, and says all that matters.
+    socket.on("error", () => {});
+    socket.on("close", () => this.#closed());
+    seat.waits(this);
+  }
+
+  // What others tell it.
+
+  /** The route of a project has changed: what it no longer allows ends now. */
+  routeChanged({ projectId, now }: RouteChange): void {
+    const allowed = this.#allowed;
+    if (!allowed || !this.#head || allowed.route.project_id !== projectId) return;
+    const open = allowed.right ? now !== undefined : this.#shared.judge.stillOpen(now, this.#head);
+    if (!open) this.destroy();
+  }
+
+  rightLost(): void {
+    this.destroy();
+  }
+
+  evict(): void {
+    this.destroy();
+  }
+
+  /** The gateway ends: closes at once what waits, and the rest after its answer. */
+  finish(): void {
+    if (this.#phase === "head" && !this.#reader?.begun) this.#close();
+  }
+
+  destroy(): void {
+    this.#closed();
+    this.#socket.destroy();
+  }
+
+  /** Called now and then: ends what takes longer than it may. */
+  sweep(now: number): void {
+    const lasts = now - this.#since;
+    switch (this.#phase) {
+      case "head":
+        if (this.#drains) {
+          if (lasts > limits.visitReadStallMs) this.destroy();
+        } else if (this.#reader?.begun) {
+          if (lasts > limits.visitHeadMs) this.#refuse(this.#shared.pages.tooSlow());
+        } else if (lasts > (this.#served > 0 ? limits.visitIdleMs : limits.visitHeadMs)) this.destroy();
+        return;
+      case "exchange":
+        this.#exchange?.sweep(now);
+        return;
+      case "lingering":
+        if (lasts > (this.#socket.writableFinished ? lingerMs : limits.visitReadStallMs)) this.destroy();
+        return;
+      case "deciding":
+      case "closed":
+    }
+  }
+
+  // The exchange's view of the visitor.
+
+  send(pieces: readonly Piece[]): boolean {
+    return writeTogether(this.#socket, pieces);
+  }
+
+  bodyWanted(): void {
+    this.#takesBody = true;
+    if (this.#head?.expectsContinue && this.#ahead.length === 0)
+      this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n", "latin1");
+    this.goOn();
+  }
+
+  holdBack(): void {
+    this.#heldBack = true;
+    this.#socket.pause();
+  }
+
+  goOn(): void {
+    this.#heldBack = false;
+    while (!this.#heldBack && this.#exchange && (this.#takesBody || this.#exchange.isTunnel)) {
+      const piece = this.#ahead.shift();
+      if (!piece) break;
+      this.#aheadBytes -= piece.length;
+      this.#toExchange(this.#exchange, piece);
+    }
+    if (!this.#heldBack && this.#aheadBytes <= aheadBytes) this.#socket.resume();
+  }
+
+  appEnded(): void {
+    this.#socket.end();
+  }
+
+  answered(again: boolean): void {
+    this.#record(this.#exchange?.code ?? visitorLeft);
+    this.#next(again && !this.#shared.ending());
+  }
+
+  failed(failure: Failure): void {
+    const { right } = this.#allowed ?? {};
+    const page = this.#shared.pages.failure(failure, right?.right.who === "owner");
+    const whole = this.#exchange?.bodyEnded === true;
+    this.#record(page.status);
+    this.#answer(page, whole);
+  }
+
+  cutOff(): void {
+    this.destroy();
+  }
+
+  // The socket's events.
+
+  #data(piece: Buffer): void {
+    switch (this.#phase) {
+      case "head":
+        this.#keep(piece);
+        this.#pump();
+        return;
+      case "deciding":
+        this.#keep(piece);
+        return;
+      case "exchange":
+        if (this.#exchange && this.#ahead.length === 0 && (this.#takesBody || this.#exchange.isTunnel))
+          this.#toExchange(this.#exchange, piece);
+        else this.#keep(piece);
+        return;
+      case "lingering":
+        this.#lingered += piece.length;
+        if (this.#lingered > lingerBytes) this.destroy();
+        return;
+      case "closed":
+    }
+  }
+
+  #drained(): void {
+    if (this.#drains) {
+      this.#drains = false;
+      this.#since = this.#shared.clock.monotonic();
+      this.#pump();
+    } else this.#exchange?.visitorDrained();
+  }
+
+  #ended(): void {
+    if (this.#phase === "exchange") this.#exchange?.visitorEnded();
+    else if (this.#phase === "head" && !this.#drains) this.destroy();
+    else if (this.#phase === "lingering" && this.#socket.writableFinished) this.destroy();
+  }
+
+  /** Also called before the socket is really closed: nothing of this connection may reach anyone from here on. */
+  #closed(): void {
+    if (this.#phase === "closed") return;
+    const exchange = this.#exchange;
+    if (exchange) {
+      this.#record(exchange.code ?? visitorLeft);
+      exchange.abort();
+    }
+    this.#phase = "closed";
+    this.#reader = undefined;
+    this.#ahead = [];
+    this.#aheadBytes = 0;
+    this.#seat.leave();
+  }
+
+  // Requests.
+
+  #keep(piece: Buffer): void {
+    this.#ahead.push(piece);
+    this.#aheadBytes += piece.length;
+    if (this.#aheadBytes > aheadBytes) this.#socket.pause();
+  }
+
+  /** Takes one request after the other from what has come; a loop, so that many in one piece do not nest. */
+  #pump(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    while (this.#phase === "head" && !this.#drains) {
+      const piece = this.#ahead.shift();
+      if (!piece) break;
+      this.#aheadBytes -= piece.length;
+      this.#headPiece(piece);
+    }
+    this.#pumping = false;
+    if (this.#phase === "head" && this.#aheadBytes <= aheadBytes) this.#socket.resume();
+  }
+
+  #headPiece(piece: Buffer): void {
+    const reader = (this.#reader ??= new HeadReader(limits.visitHeadBytes));
+    if (!reader.begun) this.#since = this.#shared.clock.monotonic();
+    const end = reader.read(piece);
+    if (end === headGoesOn) return;
+    if (end < 0) {
+      const why = "its head holds a byte that may not stand there";
+      return this.#refuse(
+        this.#shared.pages.malformed(
+          end === headIsMalformed
+            ? { refused: "malformed", why }
+            : { refused: "too_large", why: `its head is over ${limits.visitHeadBytes} bytes` },
+        ),
+      );
+    }
+    this.#reader = undefined;
+    if (end < piece.length) {
+      const rest = piece.subarray(end);
+      this.#ahead.unshift(rest);
+      this.#aheadBytes += rest.length;
+    }
+    const head = readRequestHead(reader.text);
+    if ("refused" in head) this.#refuse(this.#shared.pages.malformed(head));
+    else this.#request(head);
+  }
+
+  #request(head: RequestHead): void {
+    const { clock, judge, pages, trade } = this.#shared;
+    this.#seat.serves(this);
+    this.#phase = "deciding";
+    this.#head = head;
+    this.#startedAt = clock.monotonic();
+    if (head.misplacedKey) return this.#answer(pages.misplacedKey(), false);
+    if (isOwnPath(head.path)) {
+      void trade(head).then((traded) => {
+        if (this.#phase === "deciding") this.#traded(head, traded);
+      });
+      return;
+    }
+    const verdict = judge.judge(head);
+    if (!(verdict instanceof Promise)) return this.#decided(head, verdict);
+    void verdict.then((settled) => {
+      if (this.#phase === "deciding") this.#decided(head, settled);
+    });
+  }
+
+  #traded(head: RequestHead, traded: Traded): void {
+    const { pages, clock } = this.#shared;
+    if (traded === "nothing") this.#answer(pages.nothing(head.hostHeader), false);
+    else if (traded === "refused") this.#answer(pages.linkRefused(head.hostHeader), false);
+    else if (traded === "unavailable") this.#answer(pages.unavailable(), false);
+    else {
+      const seconds = Math.max(1, Math.floor((traded.expiresAtMs - clock.now()) / 1000));
+      const cookie = `${sessionCookie}=${traded.token}; Path=/; Max-Age=${seconds}; Secure; HttpOnly; SameSite=Lax`;
+      this.#answer(pages.traded(cookie), false);
+    }
+  }
+
+  #decided(head: RequestHead, verdict: Verdict): void {
+    const { pages } = this.#shared;
+    switch (verdict.kind) {
+      case "allowed":
+        return this.#let(head, verdict);
+      case "nothing":
+        return this.#answer(pages.nothing(head.hostHeader), false);
+      case "refused":
+        return this.#answer(pages.refused(head.hostHeader), false);
+      case "cross_site":
+        return this.#answer(pages.crossSite(), false);
+      case "unavailable":
+        return this.#answer(pages.unavailable(), false);
+    }
+  }
+
+  /** The one place from which a computer is reached. */
+  #let(head: RequestHead, allowed: Allowed): void {
+    const { proxy, scheme, believesProxy } = this.#shared;
+    const { route, right } = allowed;
+    const port = allowed.port ?? route.port;
+    this.#allowed = allowed;
+    right?.use(this);
+    // The right may have been withdrawn while it was asked for.
+    if (this.#phase !== "deciding") return;
+    if (port === null) return this.failed({ kind: "no_service" });
+    this.#phase = "exchange";
+    const exchange = new Exchange(proxy, this, {
+      head,
+      lane: { projectId: route.project_id, computerId: route.computer_id, port },
+      isWeb: allowed.port === undefined,
+      rightId: right?.right.id ?? null,
+      told: {
+        from: visitorOf(addressOf(this.#socket), head, believesProxy),
+        scheme,
+        narrow: allowed.narrow,
+      },
+    });
+    this.#exchange = exchange;
+    exchange.start();
+  }
+
+  #toExchange(exchange: Exchange, piece: Buffer): void {
+    if (exchange.isTunnel) return exchange.tunnelled(piece);
+    if (exchange.bodyEnded) return this.#keep(piece);
+    const end = exchange.body(piece, 0);
+    if (end === bodyGoesOn) return;
+    if (end === bodyIsMalformed) {
+      const begun = exchange.code !== undefined;
+      exchange.abort();
+      if (begun) this.cutOff();
+      else this.failed({ kind: "malformed_body" });
+      return;
+    }
+    this.#takesBody = false;
+    if (end < piece.length) {
+      const rest = piece.subarray(end);
+      this.#ahead.unshift(rest);
+      this.#aheadBytes += rest.length;
+    }
+  }
+
+  // Answers of our own, and ends.
+
+  /** A head that cannot be told from another: answers, and takes nothing more on this connection. */
+  #refuse(page: Page): void {
+    this.#seat.serves(this);
+    this.#head = undefined;
+    this.#answer(page, false);
+  }
+
+  /** `bodyWhole`: all of the request's body was read. */
+  #answer(page: Page, bodyWhole: boolean): void {
+    const head = this.#head;
+    const again =
+      head !== undefined &&
+      head.keepAlive &&
+      (bodyWhole || head.bodyBytes === 0) &&
+      !head.misplacedKey &&
+      !this.#shared.ending();
+    this.#socket.write(
+      renderPage(page, { accept: head?.accept, bodyless: head?.method === "HEAD", closes: !again }),
+    );
+    this.#next(again);
+  }
+
+  #next(again: boolean): void {
+    this.#allowed?.right?.leave(this);
+    this.#allowed = undefined;
+    this.#exchange = undefined;
+    this.#head = undefined;
+    this.#takesBody = false;
+    this.#heldBack = false;
+    this.#served += 1;
+    this.#since = this.#shared.clock.monotonic();
+    if (!again) return this.#close();
+    this.#phase = "head";
+    this.#drains = this.#socket.writableNeedDrain;
+    this.#seat.waits(this);
+    if (this.#socket.readableEnded && this.#ahead.length === 0) return this.#close();
+    this.#pump();
+    if (this.#phase === "head") this.#socket.resume();
+  }
+
+  /** Nothing more is answered: what was written goes out, what still comes is read over for a while. */
+  #close(): void {
+    if (this.#phase === "closed") return;
+    this.#phase = "lingering";
+    this.#since = this.#shared.clock.monotonic();
+    this.#reader = undefined;
+    this.#ahead = [];
+    this.#aheadBytes = 0;
+    this.#socket.end();
+    this.#socket.resume();
+  }
+
+  /** Only of who was let in: what is refused leaves no trace of a project. */
+  #record(status: number): void {
+    const { clock, records } = this.#shared;
+    const allowed = this.#allowed;
+    const head = this.#head;
+    if (!allowed || !head) return;
+    records.add({
+      project_id: allowed.route.project_id,
+      at_ms: Math.round(clock.now()),
+      port: allowed.port ?? null,
+      method: head.method,
+      path: head.path.slice(0, 1024),
+      status,
+      received_bytes: this.#exchange?.receivedBytes ?? 0,
+      sent_bytes: this.#exchange?.sentBytes ?? 0,
+      duration_ms: Math.round(clock.monotonic() - this.#startedAt),
+      subject: allowed.right?.right.subject.slice(0, 60) ?? null,
+    });
+  }
+}

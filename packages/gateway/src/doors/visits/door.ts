@@ -1,0 +1,130 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { limits } from "@holdfast/contract";
+import type { Clock } from "@holdfast/kit";
+import { Connection } from "./connection.ts";
+import { createLedger, type Seat } from "./ledger.ts";
+import type { RouteChange, Shared } from "./shared.ts";
+import { addressOf, isLoopback } from "./visitor-address.ts";
+
+/** A certificate with its chain and its key, PEM. */
+export interface Certificate {
+  readonly chain: Buffer;
+  readonly key: Buffer;
+}
+
+export interface VisitDoor {
+  listen(where: { readonly fd: number } | { readonly host: string; readonly port: number }): Promise<number>;
+  /** From now on; connections that stand keep theirs. Throws when it is none. */
+  useCertificate(certificate: Certificate): void;
+  routeChanged(change: RouteChange): void;
+  sweep(): void;
+  /** Takes no more visitors and lets those under way finish, for at most `withinMs`. */
+  close(withinMs: number): Promise<void>;
+  readonly sockets: number;
+}
+
+const backlog = 4096;
+const closingLookMs = 50;
+
+/** Listens for visitors: plain HTTP, or TLS when there is a certificate. */
+export const createVisitDoor = (options: {
+  readonly shared: Omit<Shared, "ending">;
+  readonly certificate: Certificate | undefined;
+  readonly clock: Clock;
+}): VisitDoor => {
+  const { certificate, clock } = options;
+  const ledger = createLedger();
+  /** Of sockets whose TLS handshake is under way, by the peer. */
+  const shakingHands = new Map<string, Seat>();
+  const connections = new Set<Connection>();
+  const servers: Server[] = [];
+  const tlsServers: ReturnType<typeof createTlsServer>[] = [];
+  let ending = false;
+  const shared: Shared = { ...options.shared, ending: () => ending };
+
+  const seat = (socket: Socket): Seat | undefined => {
+    const address = addressOf(socket);
+    const taken = ledger.seat(address, !(shared.believesProxy && isLoopback(address)));
+    if (taken) socket.on("close", () => taken.leave());
+    else socket.destroy();
+    return taken;
+  };
+  const serve = (socket: Socket, taken: Seat): void => {
+    const connection = new Connection(socket, taken, shared);
+    connections.add(connection);
+    socket.on("close", () => connections.delete(connection));
+  };
+
+  const plain = (): Server =>
+    createServer({ allowHalfOpen: true }, (socket) => {
+      const taken = seat(socket);
+      if (taken) serve(socket, taken);
+    });
+
+  const secure = ({ chain, key }: Certificate): Server => {
+    const server = createTlsServer({
+      cert: chain,
+      key,
+      allowHalfOpen: true,
+      ALPNProtocols: ["http/1.1"],
+      handshakeTimeout: limits.visitHeadMs,
+      minVersion: "TLSv1.2",
+    });
+    server.on("connection", (socket: Socket) => {
+      const taken = seat(socket);
+      if (!taken) return;
+      const peer = peerOf(socket);
+      shakingHands.set(peer, taken);
+      socket.on("close", () => shakingHands.delete(peer));
+      taken.waits({ evict: () => socket.destroy() });
+    });
+    server.on("secureConnection", (socket: TLSSocket) => {
+      const peer = peerOf(socket);
+      const taken = shakingHands.get(peer);
+      shakingHands.delete(peer);
+      if (taken) serve(socket, taken);
+      else socket.destroy();
+    });
+    server.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
+    tlsServers.push(server);
+    return server;
+  };
+
+  return {
+    listen: (where) =>
+      new Promise((resolve, reject) => {
+        const server = certificate ? secure(certificate) : plain();
+        server.once("error", reject);
+        server.listen({ ...where, backlog }, () => {
+          server.removeListener("error", reject);
+          servers.push(server);
+          const address = server.address();
+          resolve(address !== null && typeof address === "object" ? address.port : 0);
+        });
+      }),
+    useCertificate: ({ chain, key }) => {
+      for (const server of tlsServers) server.setSecureContext({ cert: chain, key });
+    },
+    routeChanged: (change) => {
+      for (const connection of connections) connection.routeChanged(change);
+    },
+    sweep: () => {
+      const now = clock.monotonic();
+      for (const connection of connections) connection.sweep(now);
+    },
+    close: async (withinMs) => {
+      ending = true;
+      for (const server of servers) server.close();
+      for (const connection of [...connections]) connection.finish();
+      const until = clock.monotonic() + withinMs;
+      while (connections.size > 0 && clock.monotonic() < until) await clock.sleep(closingLookMs);
+      for (const connection of [...connections]) connection.destroy();
+    },
+    get sockets() {
+      return ledger.taken;
+    },
+  };
+};
+
+const peerOf = (socket: Socket): string => `${socket.remoteAddress} ${socket.remotePort} ${socket.localPort}`;

@@ -1,0 +1,416 @@
+import { limits } from "@holdfast/contract";
+import type { Clock } from "@holdfast/kit";
+import { type AnswerHead, readAnswerHead } from "../head/answer.ts";
+import { bodyGoesOn, bodyIsMalformed, ChunkReader } from "../head/chunks.ts";
+import { headGoesOn, headIsMalformed, HeadReader } from "../head/reader.ts";
+import { inChunks, type RequestHead } from "../head/request.ts";
+import type { Failure } from "./failure.ts";
+import { asChunk, lastChunk, type Piece, writeTogether } from "./gather.ts";
+import { openLane } from "./opening.ts";
+import type { LaneKey, Pool } from "./pool.ts";
+import { mayBeRepeated, type Told, writeQuestion } from "./question.ts";
+import type { Upstream, UpstreamUser } from "./upstream.ts";
+import type { Waker } from "./waker.ts";
+
+/** The visitor's side of an exchange. */
+export interface Visitor {
+  /** Bytes of the answer. False when the visitor should catch up first; then `visitorDrained` says when. */
+  send(pieces: readonly Piece[]): boolean;
+  /** The app takes the body now: what has come of it is handed to `body`, and what comes. */
+  bodyWanted(): void;
+  /** Stop, and go on, handing over what comes. */
+  holdBack(): void;
+  goOn(): void;
+  /** The app has finished its side of a WebSocket. */
+  appEnded(): void;
+  /** The whole answer was sent. `again`: another request may follow on the connection. */
+  answered(again: boolean): void;
+  /** Nothing of an answer was sent, and nothing will be. */
+  failed(failure: Failure): void;
+  /** Part of an answer was sent and the rest is not to be had: the visitor must be able to tell. */
+  cutOff(): void;
+}
+
+/** What is shared by all exchanges. */
+export interface Proxy {
+  readonly pool: Pool;
+  readonly waker: Waker;
+  readonly clock: Clock;
+}
+
+export interface Order {
+  readonly head: RequestHead;
+  readonly lane: LaneKey;
+  readonly isWeb: boolean;
+  /** The right it goes by; null: what is open to everyone. */
+  readonly rightId: string | null;
+  readonly told: Told;
+}
+
+/** Heads of kind 1xx before an answer; more are a flood. */
+const interimHeads = 8;
+/** A request that cannot be asked again takes a kept connection only when the app used it this recently: it may be closing it just now. */
+const freshMs = 1000;
+/** An app that has not begun to answer by then may be asleep. */
+const askAfterMs = 1000;
+
+type Phase = "opening" | "asked" | "answering" | "tunnel" | "over";
+
+/** One request and its answer, or one WebSocket, between a visitor and an app. */
+export class Exchange implements UpstreamUser {
+  readonly #proxy: Proxy;
+  readonly #visitor: Visitor;
+  readonly #order: Order;
+  #phase: Phase = "opening";
+  #upstream: Upstream | undefined;
+  #kept = false;
+  /** Another request may follow on the visitor's connection; decided when the answer begins. */
+  #again = false;
+  #askedAgain = false;
+  #reader: HeadReader | undefined;
+  #interim = 0;
+  #answer: AnswerHead | undefined;
+  #answerLeft = 0;
+  #answerChunks: ChunkReader | undefined;
+  #bodyLeft: number;
+  #bodyChunks: ChunkReader | undefined;
+  #bodyEnded: boolean;
+  #visitorSlow = false;
+  #appSlow = false;
+  #visitorEndedAt: number | undefined;
+  #appEndedAt: number | undefined;
+  #askedAt = 0;
+  /** Monotonic: when something last came from, or went to, either side. */
+  #fromAppAt = 0;
+  #fromVisitorAt = 0;
+  #slowSince = 0;
+  /** Body bytes of the visitor, bytes sent to the visitor. */
+  receivedBytes = 0;
+  sentBytes = 0;
+
+  constructor(proxy: Proxy, visitor: Visitor, order: Order) {
+    this.#proxy = proxy;
+    this.#visitor = visitor;
+    this.#order = order;
+    const { bodyBytes } = order.head;
+    this.#bodyLeft = Math.max(0, bodyBytes);
+    this.#bodyChunks = bodyBytes === inChunks ? new ChunkReader() : undefined;
+    this.#bodyEnded = bodyBytes === 0;
+  }
+
+  /** The code of the answer that was passed on; undefined before. */
+  get code(): number | undefined {
+    return this.#answer?.code;
+  }
+
+  get isTunnel(): boolean {
+    return this.#phase === "tunnel";
+  }
+
+  get bodyEnded(): boolean {
+    return this.#bodyEnded;
+  }
+
+  start(): void {
+    const { lane, head } = this.#order;
+    const idle = this.#proxy.pool.takeIdle(lane, mayBeRepeated(head) ? Infinity : freshMs);
+    if (idle) this.#ask(idle);
+    else this.#open();
+  }
+
+  /** The visitor is gone, or loses the right to this: nothing more is sent or asked. */
+  abort(): void {
+    this.#leave(false);
+  }
+
+  /** Body bytes from `from` on; the index after the body's last byte, or `bodyGoesOn` or `bodyIsMalformed`. */
+  body(piece: Buffer, from: number): number {
+    this.#fromVisitorAt = this.#proxy.clock.monotonic();
+    if (this.#bodyChunks) return this.#chunkedBody(this.#bodyChunks, piece, from);
+    const end = Math.min(piece.length, from + this.#bodyLeft);
+    this.#bodyLeft -= end - from;
+    this.receivedBytes += end - from;
+    this.#toApp([from === 0 && end === piece.length ? piece : piece.subarray(from, end)]);
+    if (this.#bodyLeft > 0) return bodyGoesOn;
+    this.#bodyEnded = true;
+    return end;
+  }
+
+  /** Bytes of the visitor's side of a WebSocket. */
+  tunnelled(piece: Buffer): void {
+    this.#fromVisitorAt = this.#proxy.clock.monotonic();
+    this.receivedBytes += piece.length;
+    this.#toApp([piece]);
+  }
+
+  visitorDrained(): void {
+    if (!this.#visitorSlow) return;
+    this.#visitorSlow = false;
+    this.#upstream?.resume();
+  }
+
+  /** The visitor will send no more. Of a request that is whole the answer may still be wanted. */
+  visitorEnded(): void {
+    this.#visitorEndedAt = this.#proxy.clock.monotonic();
+    if (this.#phase === "tunnel") this.#upstream?.end();
+    else if (!this.#bodyEnded) {
+      this.abort();
+      this.#visitor.cutOff();
+    }
+  }
+
+  /** Called now and then: ends what takes longer than it may. */
+  sweep(now: number): void {
+    const past = (since: number, ms: number): boolean => now - since > ms;
+    const { lane, rightId } = this.#order;
+    if (this.#phase === "over" || this.#phase === "opening") return;
+    if (this.#visitorSlow && past(this.#slowSince, limits.visitReadStallMs)) return this.#cut();
+    if (this.#phase === "asked" || this.#phase === "tunnel") {
+      const waitsSince = this.#phase === "asked" ? this.#askedAt : this.#fromVisitorAt;
+      const waits = this.#phase === "asked" || this.#fromVisitorAt > this.#fromAppAt;
+      if (waits && past(waitsSince, askAfterMs)) this.#proxy.waker.nudge(lane.projectId, rightId);
+    }
+    if (this.#phase === "tunnel") {
+      const endedAt = this.#visitorEndedAt ?? this.#appEndedAt;
+      if (endedAt !== undefined && past(Math.max(endedAt, this.#fromAppAt), limits.visitIdleMs)) this.#cut();
+      return;
+    }
+    if (!this.#bodyEnded && !this.#appSlow && past(this.#fromVisitorAt, limits.visitBodyStallMs))
+      return this.#fail({ kind: "slow_body" });
+    const heardAt = Math.max(this.#fromAppAt, this.#fromVisitorAt);
+    if (
+      this.#visitorEndedAt !== undefined &&
+      past(Math.max(heardAt, this.#visitorEndedAt), limits.visitBodyStallMs)
+    )
+      return this.#cut();
+    const mayBeSilent = this.#answer?.body === "chunked" || this.#answer?.body === "close";
+    if (!mayBeSilent && !this.#visitorSlow && past(heardAt, limits.visitAnswerMs))
+      this.#fail({ kind: "late" });
+  }
+
+  upstreamData(piece: Buffer): void {
+    this.#fromAppAt = this.#proxy.clock.monotonic();
+    if (this.#phase === "tunnel") this.#send([piece]);
+    else if (this.#phase === "answering") this.#answerBytes([], piece, 0);
+    else if (this.#phase === "asked") this.#answerHead(piece);
+  }
+
+  upstreamEnded(): void {
+    if (this.#phase === "tunnel") {
+      this.#appEndedAt = this.#proxy.clock.monotonic();
+      this.#visitor.appEnded();
+    } else if (this.#phase === "answering" && this.#answer?.body === "close") this.#finish([], false);
+    else this.#lost();
+  }
+
+  upstreamDrained(): void {
+    if (!this.#appSlow) return;
+    this.#appSlow = false;
+    this.#fromVisitorAt = this.#proxy.clock.monotonic();
+    this.#visitor.goOn();
+  }
+
+  upstreamGone(): void {
+    if (this.#phase === "tunnel" && this.#appEndedAt !== undefined && this.#visitorEndedAt !== undefined) {
+      this.#leave(false);
+      this.#visitor.answered(false);
+    } else this.#lost();
+  }
+
+  #open(): void {
+    const { lane, isWeb, rightId } = this.#order;
+    this.#phase = "opening";
+    const wanted = (): boolean => this.#phase === "opening";
+    void openLane(this.#proxy, { lane, isWeb, rightId }, wanted).then((opened) => {
+      if ("kind" in opened) this.#fail(opened);
+      else if (wanted()) this.#ask(opened);
+      else opened.destroy();
+    });
+  }
+
+  #ask(upstream: Upstream): void {
+    const { head, told } = this.#order;
+    const now = this.#proxy.clock.monotonic();
+    this.#upstream = upstream;
+    this.#kept = upstream.served > 0;
+    this.#phase = "asked";
+    this.#askedAt = now;
+    this.#fromAppAt = now;
+    this.#fromVisitorAt = now;
+    upstream.attach(this);
+    upstream.write(writeQuestion(head, told));
+    if (!this.#bodyEnded) this.#visitor.bodyWanted();
+  }
+
+  #chunkedBody(chunks: ChunkReader, piece: Buffer, from: number): number {
+    const runs: Buffer[] = [];
+    const end = chunks.read(piece, from, (run) => {
+      runs.push(run);
+      this.receivedBytes += run.length;
+    });
+    if (end === bodyIsMalformed) return end;
+    const pieces = [...asChunk(runs)];
+    if (end !== bodyGoesOn) {
+      pieces.push(lastChunk);
+      this.#bodyEnded = true;
+    }
+    if (pieces.length > 0) this.#toApp(pieces);
+    return end;
+  }
+
+  #toApp(pieces: readonly Piece[]): void {
+    const upstream = this.#upstream;
+    if (!upstream || this.#phase === "over") return;
+    if (writeTogether(upstream, pieces) || this.#appSlow) return;
+    this.#appSlow = true;
+    this.#visitor.holdBack();
+  }
+
+  #answerHead(piece: Buffer): void {
+    this.#reader ??= new HeadReader(limits.visitHeadBytes);
+    let at = 0;
+    while (at < piece.length) {
+      const end = this.#reader.read(piece, at);
+      if (end === headGoesOn) return;
+      if (end < 0)
+        return this.#bad(
+          end === headIsMalformed
+            ? "its head holds a byte that may not stand there"
+            : "its head is too large",
+        );
+      const answer = readAnswerHead(this.#reader.text, this.#order.head);
+      if (typeof answer === "string") return this.#bad(answer);
+      at = end;
+      if (answer.code >= 200 || answer.webSocket) return this.#begin(answer, piece, at);
+      this.#interim += 1;
+      if (this.#interim > interimHeads) return this.#bad("it says again and again that it will answer");
+    }
+  }
+
+  #begin(answer: AnswerHead, piece: Buffer, at: number): void {
+    const { head } = this.#order;
+    this.#answer = answer;
+    this.#reader = undefined;
+    this.#phase = answer.webSocket ? "tunnel" : "answering";
+    const endIsKnown = head.minor === 1 || answer.body === "length" || answer.body === "none";
+    this.#again = head.keepAlive && this.#bodyEnded && endIsKnown;
+    let text = `HTTP/1.1 ${answer.code} ${answer.reason}\r\n${answer.lines}`;
+    if (answer.webSocket) text += "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    else if (answer.body === "length") text += `Content-Length: ${answer.bodyBytes}\r\n`;
+    else if (answer.body !== "none" && head.minor === 1) text += "Transfer-Encoding: chunked\r\n";
+    else if (answer.announcedBytes !== undefined) text += `Content-Length: ${answer.announcedBytes}\r\n`;
+    if (!answer.webSocket && !this.#again) text += "Connection: close\r\n";
+    text += "\r\n";
+    if (answer.webSocket) {
+      this.#send(at < piece.length ? [text, piece.subarray(at)] : [text]);
+      this.#visitor.goOn();
+      return;
+    }
+    this.#answerLeft = answer.bodyBytes;
+    if (answer.body === "chunked") this.#answerChunks = new ChunkReader();
+    this.#answerBytes([text], piece, at);
+  }
+
+  /** What of `piece` from `at` on belongs to the answer goes to the visitor, after `before`. */
+  #answerBytes(before: readonly Piece[], piece: Buffer, at: number): void {
+    switch (this.#answer?.body) {
+      case "length": {
+        const end = Math.min(piece.length, at + this.#answerLeft);
+        this.#answerLeft -= end - at;
+        const pieces =
+          end > at ? [...before, at === 0 && end === piece.length ? piece : piece.subarray(at, end)] : before;
+        if (this.#answerLeft > 0) this.#send(pieces);
+        else this.#finish(pieces, end === piece.length);
+        return;
+      }
+      case "chunked": {
+        const runs: Buffer[] = [];
+        const end = this.#answerChunks?.read(piece, at, (run) => runs.push(run)) ?? bodyIsMalformed;
+        const pieces = [...before, ...this.#framed(runs)];
+        if (end === bodyIsMalformed) {
+          if (pieces.length > 0) this.#send(pieces);
+          this.#cut();
+        } else if (end === bodyGoesOn) this.#send(pieces);
+        else this.#finish(pieces, end === piece.length);
+        return;
+      }
+      case "close":
+        this.#send(at < piece.length ? [...before, ...this.#framed([piece.subarray(at)])] : before);
+        return;
+      default:
+        this.#finish(before, at === piece.length);
+    }
+  }
+
+  /** Chunks for a visitor that knows them. */
+  #framed(runs: readonly Buffer[]): readonly Piece[] {
+    return this.#order.head.minor === 1 ? asChunk(runs) : runs;
+  }
+
+  #send(pieces: readonly Piece[]): void {
+    if (pieces.length === 0) return;
+    for (const piece of pieces) this.sentBytes += piece.length;
+    if (this.#visitor.send(pieces) || this.#visitorSlow || this.#phase === "over") return;
+    this.#visitorSlow = true;
+    this.#slowSince = this.#proxy.clock.monotonic();
+    this.#upstream?.pause();
+  }
+
+  /** The answer is whole. `clean`: and nothing came after it. */
+  #finish(last: readonly Piece[], clean: boolean): void {
+    const { minor } = this.#order.head;
+    const { body } = this.#answer ?? {};
+    const inChunks = minor === 1 && (body === "chunked" || body === "close");
+    const pieces = inChunks ? [...last, lastChunk] : last;
+    if (pieces.length > 0) {
+      for (const piece of pieces) this.sentBytes += piece.length;
+      this.#visitor.send(pieces);
+    }
+    this.#leave(clean && this.#bodyEnded && this.#answer?.reusable === true && body !== "close");
+    this.#visitor.answered(this.#again);
+  }
+
+  /** The connection into the cell is of no more use. */
+  #lost(): void {
+    if (this.#phase === "over") return;
+    if (this.#phase !== "asked") return this.#cut();
+    if (this.#kept && !this.#askedAgain && !this.#reader && mayBeRepeated(this.#order.head)) {
+      this.#askedAgain = true;
+      this.#drop();
+      return this.#open();
+    }
+    this.#bad("it hung up without an answer");
+  }
+
+  #bad(why: string): void {
+    this.#fail({ kind: "bad_answer", why });
+  }
+
+  #fail(failure: Failure): void {
+    if (this.#phase === "over") return;
+    if (this.#answer) return this.#cut();
+    this.#leave(false);
+    this.#visitor.failed(failure);
+  }
+
+  #cut(): void {
+    if (this.#phase === "over") return;
+    this.#leave(false);
+    this.#visitor.cutOff();
+  }
+
+  #leave(reusable: boolean): void {
+    if (this.#phase === "over") return;
+    this.#phase = "over";
+    if (!reusable || !this.#upstream) return this.#drop();
+    if (this.#visitorSlow) this.#upstream.resume();
+    this.#proxy.pool.release(this.#upstream, this.#answer?.keptMs);
+    this.#upstream = undefined;
+  }
+
+  #drop(): void {
+    this.#upstream?.detach();
+    this.#upstream?.destroy();
+    this.#upstream = undefined;
+  }
+}

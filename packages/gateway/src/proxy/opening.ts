@@ -1,0 +1,67 @@
+import { limits } from "@holdfast/contract";
+import type { Clock } from "@holdfast/kit";
+import type { Failure } from "./failure.ts";
+import type { LaneKey, Pool } from "./pool.ts";
+import type { Upstream } from "./upstream.ts";
+import type { Waker, Woken } from "./waker.ts";
+
+/** A cell that sleeps takes connections and does not answer: after this long it is looked whether it is one. */
+const awakeAnswersMs = 400;
+const wokenAnswersMs = 5000;
+const againMs = 100;
+const wakeAgainMs = 1000;
+
+/**
+ * A connection to the lane's port; brings the project up where there is none. Called only for a visit that was let in. Gives up after
+ * `limits.visitWakeMs`, or when `wanted` says that nobody waits any more. Never rejects.
+ */
+export const openLane = async (
+  parts: { readonly pool: Pool; readonly waker: Waker; readonly clock: Clock },
+  visit: {
+    readonly lane: LaneKey;
+    /** The web service's port, which control brings up; others are looked for once more and no longer. */
+    readonly isWeb: boolean;
+    /** By which it was let in; null: by a rule. */
+    readonly rightId: string | null;
+  },
+  wanted: () => boolean,
+): Promise<Upstream | Failure> => {
+  const { pool, waker, clock } = parts;
+  const { lane, rightId } = visit;
+  const until = clock.monotonic() + limits.visitWakeMs;
+  let wokenAt = -Infinity;
+  for (;;) {
+    const opened = await pool.open(lane, wokenAt === -Infinity ? awakeAnswersMs : wokenAnswersMs);
+    if (typeof opened !== "string") return opened;
+    if (opened === "crowded" || opened === "full") return { kind: "crowded" };
+    if (!wanted()) return { kind: "unavailable" };
+    const woken = wokenAt > -Infinity;
+    if (woken && !visit.isWeb && opened === "refused") return { kind: "no_listener" };
+    if (clock.monotonic() > until) return { kind: "starting", retryAfterMs: 2000 };
+    if (clock.monotonic() - wokenAt > wakeAgainMs) {
+      const failure = failureOf(await waker.wake(lane.projectId, rightId));
+      if (failure) return failure;
+      wokenAt = clock.monotonic();
+      if (!woken) continue;
+    }
+    await clock.sleep(againMs);
+  }
+};
+
+const failureOf = (woken: Woken): Failure | undefined => {
+  switch (woken.state) {
+    case "ready":
+      return undefined;
+    case "starting":
+      return { kind: "starting", retryAfterMs: woken.retryAfterMs };
+    case "failed":
+      return { kind: "crashed", reason: woken.reason, log: woken.log };
+    case "refused":
+      return { kind: "not_today" };
+    case "no_service":
+      return { kind: "no_service" };
+    case "unavailable":
+    case "crowded":
+      return { kind: woken.state };
+  }
+};

@@ -1,0 +1,75 @@
+import { type ControlGatewayMethods, gatewayPrefix } from "@holdfast/contract";
+import type { Clock, Logger, RpcClient } from "@holdfast/kit";
+import { readPlace } from "../head/host.ts";
+import type { RequestHead } from "../head/request.ts";
+import type { RouteTable } from "../routes/table.ts";
+import { nobodysProject } from "./judge.ts";
+
+export interface Session {
+  readonly token: string;
+  /** Unix milliseconds. */
+  readonly expiresAtMs: number;
+}
+
+/** What comes of a request to the gateway's own part of an origin. `nothing`: no such page, as of any path without a right. */
+export type Traded = Session | "nothing" | "refused" | "unavailable";
+
+const tradesAtOnce = 100;
+const tradeMs = 5000;
+const longestToken = 200;
+
+/** Whether the path is the gateway's own, however it is spelled: an app never sees what may hold a ticket. */
+export const isOwnPath = (path: string): boolean => {
+  if (path.startsWith(gatewayPrefix)) return true;
+  if (!/^\/+(\.|%)/.test(path)) return false;
+  const decoded = path.replaceAll(/%([0-7][0-9a-f])/gi, (_match, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );
+  return /^\/+\.holdfast(\/|$)/i.test(decoded);
+};
+
+/** Trades tickets and share links for sessions; changes nothing, and asks control the same way for every host. */
+export const createTrade = (options: {
+  readonly domain: string;
+  readonly table: RouteTable;
+  readonly control: RpcClient<ControlGatewayMethods>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): ((head: RequestHead) => Promise<Traded>) => {
+  const { domain, table, control, clock, logger } = options;
+  let underWay = 0;
+
+  return async (head) => {
+    const kind = kinds.get(head.path);
+    if (kind === undefined || head.method !== "GET") return "nothing";
+    // A page's own script, or a worker of it, does not trade what a person was given.
+    if (head.fetchMode !== undefined && head.fetchMode !== "navigate") return "nothing";
+    const tokens = new URLSearchParams(head.target.slice(head.path.length)).getAll("t");
+    const [token] = tokens;
+    if (token === undefined || tokens.length > 1 || token === "" || token.length > longestToken)
+      return "refused";
+    if (underWay >= tradesAtOnce) return "unavailable";
+    const place = readPlace(head.host, domain);
+    const route = place && table.find(place.slug);
+    underWay += 1;
+    try {
+      const { session } = await control.call(
+        "right.trade",
+        { project_id: route?.project_id ?? nobodysProject, kind, token },
+        { timeoutMs: tradeMs },
+      );
+      if (!session || session.expires_at_ms <= clock.now()) return "refused";
+      return { token: session.token, expiresAtMs: session.expires_at_ms };
+    } catch (error) {
+      logger.debug("control did not trade", { kind, error });
+      return "unavailable";
+    } finally {
+      underWay -= 1;
+    }
+  };
+};
+
+const kinds: ReadonlyMap<string, "ticket" | "share"> = new Map([
+  [`${gatewayPrefix}ticket`, "ticket"],
+  [`${gatewayPrefix}share`, "share"],
+]);
