@@ -27,6 +27,8 @@ export const limits = {
   shellLineBytes: 1024 * 1024,
   environmentVariables: 256,
   environmentValueBytes: 32 * 1024,
+  /** All names and values of one environment: it is stored with the computer and with each service, and sent with each command. */
+  environmentBytes: 256 * 1024,
   stdinInlineBytes: 1024 * 1024,
 
   /** Longest a request that waits may wait; clients lose patience at 60 s. */

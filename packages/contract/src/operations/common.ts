@@ -78,6 +78,12 @@ export const environmentSchema = z
     (all) => Object.keys(all).length <= limits.environmentVariables,
     `at most ${limits.environmentVariables} variables`,
   )
+  .refine(
+    (all) =>
+      Object.entries(all).reduce((sum, [name, value]) => sum + name.length + value.length, 0) <=
+      limits.environmentBytes,
+    `at most ${limits.environmentBytes} characters together: put large values into files`,
+  )
   .describe("Environment variables");
 
 const uidSchema = z.number().int().min(0).max(65_534);

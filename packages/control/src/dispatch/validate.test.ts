@@ -32,3 +32,13 @@ test("as much as an operation takes is taken", () => {
   const params = validate(operations["process.exec"], request, { computer: "box", argv, environment });
   assert.ok("argv" in params && params.argv?.length === limits.argumentsCount);
 });
+
+test("an environment is bounded as a whole", () => {
+  const value = "x".repeat(limits.environmentValueBytes);
+  const environment = Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`V${index}`, value]));
+  const refused = refusal(operations["computer.create"], { name: "box", environment });
+  assert.match(refused.message, /together/);
+  const { V8: _one, ...eight } = environment;
+  const { V7: _two, ...seven } = eight;
+  validate(operations["computer.create"], request, { name: "box", environment: seven });
+});

@@ -15,7 +15,7 @@ import {
   type ServiceRow,
 } from "../store/services.ts";
 import type { Store, Transaction } from "../store/transaction.ts";
-import { type CellParts, type ServiceKeeper, withAgent } from "../work/index.ts";
+import { type CellParts, refuseOversized, type ServiceKeeper, withAgent } from "../work/index.ts";
 import { type DeployedService, servicesOf, webPortOf } from "./definition.ts";
 import { projectEvent } from "./events.ts";
 
@@ -166,6 +166,7 @@ export class Deployer {
             }),
       );
     }
+    refuseOversized(computer, [...rows.filter((row) => row.project_id !== project.id), ...written]);
     return written;
   }
 }

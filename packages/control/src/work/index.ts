@@ -9,5 +9,6 @@ export { processView } from "./processes/view.ts";
 export { checkDefinition, type Definition, definitionOf } from "./services/definition.ts";
 export { ServiceKeeper } from "./services/keeper.ts";
 export { type AdmittedService, Services } from "./services/services.ts";
+export { refuseOversized } from "./services/size.ts";
 export { type ServiceView, serviceView } from "./services/view.ts";
 export { WorkWatch } from "./watch.ts";

@@ -2,6 +2,7 @@ import { limits } from "@holdfast/contract";
 import type { Logger } from "@holdfast/kit";
 import type { Agents } from "../domain/agents.ts";
 import type { CellObserver, Computer } from "../domain/computer.ts";
+import { forgetEnvironment } from "../store/destroyed.ts";
 import { deleteServices } from "../store/services.ts";
 import type { Transaction } from "../store/transaction.ts";
 import { isCrowded, type CrowdParts } from "./crowd.ts";
@@ -48,7 +49,11 @@ export class WorkObserver implements CellObserver {
 
   async gone(transaction: Transaction, computer: Computer): Promise<void> {
     await this.#parts.processes.gone(transaction, computer);
-    if (computer.desiredState === "destroyed") await deleteServices(transaction, computer.id);
+    if (computer.desiredState !== "destroyed") return;
+    await Promise.all([
+      deleteServices(transaction, computer.id),
+      forgetEnvironment(transaction, computer.id),
+    ]);
   }
 
   forget(computerId: string): void {

@@ -7,6 +7,7 @@ import { getComputer } from "../../store/computers.ts";
 import { listServices, renewEnvironments, type ServiceRow, tellServiceState } from "../../store/services.ts";
 import type { Store } from "../../store/transaction.ts";
 import { specsOf } from "./definition.ts";
+import { fitTogether } from "./size.ts";
 
 export interface ServiceKeeperParts {
   readonly store: Store;
@@ -23,9 +24,11 @@ export class ServiceKeeper {
     this.#parts = parts;
   }
 
-  /** A new cell: services start with the environment of now. */
+  /** A new cell: services start with the environment of now, or with the one before where that is too much to be sent. */
   async start(computer: Computer): Promise<void> {
-    await renewEnvironments(this.#parts.store, computer.id);
+    const rows = await listServices(this.#parts.store.db, computer.id);
+    const renewed = rows.map((row) => ({ ...row, base_environment: computer.environment }));
+    if (fitTogether(renewed)) await renewEnvironments(this.#parts.store, computer.id);
     await this.push(computer);
   }
 

@@ -26,6 +26,7 @@ import { agentIfAwake, type CellParts, withAgent } from "../cell.ts";
 import { readPage } from "../processes/processes.ts";
 import { changed, checkDefinition, definitionOf, pickDefinition } from "./definition.ts";
 import type { ServiceKeeper } from "./keeper.ts";
+import { refuseOversized } from "./size.ts";
 import { type ServiceView, serviceView } from "./view.ts";
 
 export interface ServicesParts extends CellParts {
@@ -77,6 +78,7 @@ export class Services {
         baseEnvironment: computer.environment,
         nowMs: this.#parts.clock.now(),
       });
+      refuseOversized(computer, [...others, row]);
       await nextRevision(transaction, computer.id);
       return { target: row.id, computer, row, renewed: false };
     } catch (error) {
@@ -272,6 +274,7 @@ export class Services {
     change: ServiceChange,
   ): Promise<AdmittedService> {
     const written = await changeService(transaction, row.id, change, this.#parts.clock.now());
+    refuseOversized(computer, await listServices(transaction, computer.id));
     await nextRevision(transaction, computer.id);
     const renewed =
       written.desired_state !== row.desired_state || environmentText(written) !== environmentText(row);
