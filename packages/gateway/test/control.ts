@@ -1,0 +1,96 @@
+import {
+  type AccessRecord,
+  type ControlGatewayMethods,
+  controlGatewayMethods,
+  type Right,
+  type Route,
+} from "@holdfast/contract";
+import { createLogger, createRpcServer, type RpcHandlers } from "@holdfast/kit";
+
+type Wake = Awaited<ReturnType<RpcHandlers<ControlGatewayMethods>["project.wake"]>>;
+
+/** What gateway asks of control, answered from what a test says. */
+export interface FakeControl {
+  /** Changes or adds routes; whoever waits for changes hears of it. */
+  route(...routes: readonly Route[]): void;
+  /** Credentials that give a right, by `<project> <kind> <token>`. Deleting one withdraws it. */
+  readonly rights: Map<string, Right>;
+  /** Tickets and shares, by `<project> <kind> <token>`: the session each is traded for. */
+  readonly trades: Map<string, { token: string; expires_at_ms: number }>;
+  readonly records: AccessRecord[];
+  /** Methods that were called, with what they were called for. */
+  readonly calls: { readonly method: string; readonly params: unknown }[];
+  onWake: (projectId: string, rightId: string | null) => Promise<Wake> | Wake;
+  /** Takes no calls until it is started again. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+export const startControl = async (path: string): Promise<FakeControl> => {
+  const log: { revision: number; route: Route }[] = [];
+  let revision = 0;
+  let changed = Promise.withResolvers<void>();
+  const ready: Wake = { state: "ready", retry_after_ms: 0, reason: null, log: null };
+  const find = (rights: ReadonlyMap<string, Right>, id: string): boolean =>
+    [...rights.values()].some((right) => right.id === id);
+
+  const control: FakeControl = {
+    rights: new Map(),
+    trades: new Map(),
+    records: [],
+    calls: [],
+    onWake: () => ready,
+    route: (...routes) => {
+      for (const route of routes) {
+        revision += 1;
+        log.push({ revision, route });
+      }
+      changed.resolve();
+      changed = Promise.withResolvers();
+    },
+    stop: async () => {
+      await server?.close();
+      server = undefined;
+    },
+    start: async () => {
+      server = createRpcServer({ methods: controlGatewayMethods, handlers, logger });
+      await server.listen({ path });
+    },
+  };
+  const handlers: RpcHandlers<ControlGatewayMethods> = {
+    "routes.watch": async ({ after, wait_ms }, signal) => {
+      const since = () => log.filter((entry) => entry.revision > after);
+      if (since().length === 0 && wait_ms > 0) {
+        const ended = new Promise<void>((resolve) => {
+          signal.addEventListener("abort", () => resolve(), { once: true });
+        });
+        await Promise.race([changed.promise, ended]);
+      }
+      return { next: revision, routes: since().map(({ route }) => route) };
+    },
+    "right.trade": async (params) => {
+      control.calls.push({ method: "right.trade", params });
+      const key = `${params.project_id} ${params.kind} ${params.token}`;
+      const session = control.trades.get(key) ?? null;
+      if (params.kind === "ticket") control.trades.delete(key);
+      return { session };
+    },
+    "right.find": async (params) => {
+      control.calls.push({ method: "right.find", params });
+      return { right: control.rights.get(`${params.project_id} ${params.kind} ${params.token}`) ?? null };
+    },
+    "right.hold": async ({ ids }) => ({ held: ids.filter((id) => find(control.rights, id)) }),
+    "project.wake": async (params) => {
+      control.calls.push({ method: "project.wake", params });
+      return control.onWake(params.project_id, params.right_id);
+    },
+    "access.record": async ({ records }) => {
+      control.records.push(...records);
+      return {};
+    },
+  };
+  const logger = createLogger({ program: "control", now: () => 0, write: () => {} });
+  let server: ReturnType<typeof createRpcServer> | undefined;
+  await control.start();
+  return control;
+};
