@@ -42,7 +42,9 @@ export const ensureDatabase = async (
   if (!mounted && !hasFile && (await readMajor(places.postgres)) === undefined)
     await makeFile(places, postgres);
   const isPlain = !mounted && !hasFile && (await readMajor(places.postgres)) !== undefined;
-  if (!mounted && !isPlain) await mountFile(places, postgres);
+  if (!mounted && !isPlain) await mountFile(places);
+  // Also where it is mounted: set-up may have been cut off in between.
+  if (!isPlain) await giveAway(places, postgres);
   await writeAccessFiles(places.postgres, postgres);
   if (isPlain) return result("skipped", places.postgres);
   const grown = await growIfShort(places);
@@ -65,12 +67,15 @@ const makeFile = async (places: Places, postgres: UserIds): Promise<void> => {
   await removeTree(cluster);
 };
 
-const mountFile = async (places: Places, postgres: UserIds): Promise<void> => {
+const mountFile = async (places: Places): Promise<void> => {
   await mkdir(places.postgres, { recursive: true, mode: 0o700 });
   const device = await attachLoop(places.databaseFile);
   await command(["mount", "-t", "ext4", "-o", "nosuid,nodev,noexec,noatime", device, places.postgres]);
+};
+
+const giveAway = async (places: Places, postgres: UserIds): Promise<void> => {
   // After a crash the server walks its whole directory, and this one is closed to it; e2fsck makes it again when it needs it.
-  await rm(join(places.postgres, "lost+found"), { recursive: true, force: true });
+  await removeTree(join(places.postgres, "lost+found"));
   await chown(places.postgres, postgres.uid, postgres.gid);
   await chmod(places.postgres, 0o700);
 };

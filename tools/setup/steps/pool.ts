@@ -37,8 +37,15 @@ export const ensurePool = async (
   places: Places,
   askedBytes: number | undefined,
 ): Promise<StepResult<void>> => {
-  if (await findMount(places.pool))
-    return { outcome: "skipped", detail: await describe(places), value: undefined };
+  const mount = await findMount(places.pool);
+  if (mount) {
+    // One that was cut off after mounting is brought to its end here.
+    const isGuarded = ["nosuid", "nodev"].every((option) => mount.options.includes(option));
+    if (!isGuarded) await guard(places.pool);
+    const isCounted = !(await ensureQuota(places.pool));
+    const outcome = isGuarded && isCounted ? "skipped" : "changed";
+    return { outcome, detail: await describe(places), value: undefined };
+  }
   const hasFile = await exists(places.poolFile);
   if (!hasFile && (await fileSystemOf(places.data)) === "btrfs") {
     const made = await mountSubvolume(places);
@@ -66,14 +73,18 @@ const mountSubvolume = async (places: Places): Promise<boolean> => {
   const made = !(await exists(places.pool));
   if (made) await command(["btrfs", "subvolume", "create", places.pool]);
   await command(["mount", "--bind", places.pool, places.pool]);
-  await command(["mount", "-o", "remount,bind,nosuid,nodev", places.pool]);
+  await guard(places.pool);
   await ensureQuota(places.pool);
   return made;
 };
 
-const ensureQuota = async (pool: string): Promise<void> => {
-  if ((await tryCommand(["btrfs", "qgroup", "show", pool])).status === 0) return;
+const guard = (pool: string): Promise<string> => command(["mount", "-o", "remount,bind,nosuid,nodev", pool]);
+
+/** Whether they were off. */
+const ensureQuota = async (pool: string): Promise<boolean> => {
+  if ((await tryCommand(["btrfs", "qgroup", "show", pool])).status === 0) return false;
   await command(["btrfs", "quota", "enable", pool]);
+  return true;
 };
 
 const describe = async (places: Places): Promise<string> => {
