@@ -24,9 +24,10 @@ const inPackage = (...names: readonly string[]) => {
   const pattern = new RegExp(`^packages/(${names.join("|")})/src/`);
   return (file: string): boolean => pattern.test(file);
 };
-const programs = inPackage("control", "supervisor", "launcher");
+const programs = inPackage("control", "supervisor", "launcher", "gateway");
 const control = inPackage("control");
-const programsAndClients = inPackage("control", "supervisor", "launcher", "sdk", "cli");
+const speaksHttp = inPackage("control", "gateway");
+const programsAndClients = inPackage("control", "supervisor", "launcher", "gateway", "sdk", "cli");
 /** Places where outside things come in, to be handed on through constructors. */
 const isLib = (file: string): boolean => /^packages\/\w+\/src\/lib\//.test(file);
 const isMain = (file: string): boolean => /^packages\/\w+\/src\/main\.ts$/.test(file);
@@ -170,7 +171,7 @@ export const rules: readonly Rule[] = [
   },
   {
     name: "no-http",
-    holds: (file) => control(file) && !file.startsWith("packages/control/src/doors/"),
+    holds: (file) => speaksHttp(file) && !/^packages\/\w+\/src\/doors\//.test(file),
     finds: both(
       uses({
         hono: ["*"],
@@ -197,6 +198,7 @@ export const rules: readonly Rule[] = [
       programs(file) &&
       except({
         "control:agents/connection.ts": "the agent's Unix socket",
+        "gateway:proxy/upstream.ts": "the cell's ingress socket",
         "supervisor:cells/first-byte.ts": "the agent's Unix socket",
         "supervisor:layers/cell.ts": "the agent's Unix socket",
         "launcher:postgres/program.ts": "Postgres's Unix socket",
@@ -218,7 +220,7 @@ export const rules: readonly Rule[] = [
   {
     name: "no-starting",
     holds: (file) =>
-      inPackage("contract", "kit", "control", "supervisor", "launcher", "sdk")(file) &&
+      inPackage("contract", "kit", "control", "supervisor", "launcher", "gateway", "sdk")(file) &&
       except({
         "supervisor:lib/run-program.ts": "the one way to start a program in the supervisor",
         "supervisor:lib/helper-service.ts": "the one program that stays: system calls that Node lacks",
@@ -237,7 +239,7 @@ export const rules: readonly Rule[] = [
     name: "no-files",
     // Control's own files are read in lib/ and store/ (node id, migrations); volumes are the agents'.
     holds: (file) =>
-      (control(file) && !isLib(file) && !/\/store\//.test(file)) || inPackage("contract", "sdk")(file),
+      (speaksHttp(file) && !isLib(file) && !/\/store\//.test(file)) || inPackage("contract", "sdk")(file),
     finds: uses({ "node:fs": ["*"], "node:fs/promises": ["*"] }),
   },
   {
@@ -251,7 +253,7 @@ export const rules: readonly Rule[] = [
   },
   {
     name: "no-module-state",
-    holds: inPackage("contract", "kit", "control", "supervisor", "launcher", "sdk", "cli"),
+    holds: inPackage("contract", "kit", "control", "supervisor", "launcher", "gateway", "sdk", "cli"),
     finds: findModuleState,
   },
 ];
