@@ -19,6 +19,10 @@ export const inputCaps: { readonly [N in OperationName]?: Readonly<Record<string
   "computer.list": { limit: page },
   "process.list": { limit: page },
   "service.list": { limit: page },
+  // Each comes with its services and what to do next.
+  "project.list": { limit: { maximum: 20, default: 10 } },
+  "project.history": { limit: page },
+  "project.access": { limit: page },
   "record.list": { limit: page },
 };
 

@@ -21,9 +21,26 @@ export const inputSchemaOf = (schema: z.ZodObject, caps: Readonly<Record<string,
   return { ...plain, properties } as ToolSchema;
 };
 
-/** What comes back. Open everywhere: a client that has cached the schema must accept fields that a newer server adds. */
-export const outputSchemaOf = (schema: z.ZodObject): ToolSchema =>
-  tidy(z.toJSONSchema(schema, { io: "output" }), "output") as ToolSchema;
+/**
+ * What comes back. Open everywhere: a client that has cached the schema must accept fields that a newer server adds. What is in `brief` is
+ * named and not spelled out where it lies within: it is the answer of a tool of its own.
+ */
+export const outputSchemaOf = (
+  schema: z.ZodObject,
+  brief: ReadonlyMap<unknown, string> = new Map(),
+): ToolSchema =>
+  tidy(
+    z.toJSONSchema(schema, {
+      io: "output",
+      override: ({ zodSchema, jsonSchema, path }) => {
+        const words = brief.get(zodSchema);
+        if (words === undefined || path.length === 0) return;
+        for (const key of Object.keys(jsonSchema)) delete jsonSchema[key as keyof typeof jsonSchema];
+        Object.assign(jsonSchema, { type: "object", description: words });
+      },
+    }),
+    "output",
+  ) as ToolSchema;
 
 /**
  * Drops what costs a model tokens and tells it nothing: the dialect, formats no validator knows, bounds of safe integers, patterns of

@@ -1,4 +1,11 @@
-import { limits, type Operation, type OperationName, operations } from "@holdfast/contract";
+import {
+  limits,
+  type Operation,
+  type OperationName,
+  operations,
+  projectView,
+  serviceView,
+} from "@holdfast/contract";
 import type { Tool } from "@modelcontextprotocol/server";
 import { inputCaps } from "./caps.ts";
 import { inputSchemaOf, outputSchemaOf } from "./json-schema.ts";
@@ -19,7 +26,7 @@ const toolOf = (operation: Operation & { readonly name: OperationName }): Tool =
   title: operation.title,
   description: operation.description,
   inputSchema: withIdempotencyKey(operation, inputSchemaOf(operation.input, inputCaps[operation.name] ?? {})),
-  outputSchema: outputSchemaOf(operation.output),
+  outputSchema: outputSchemaOf(operation.output, operation.name.startsWith("project.") ? briefs : undefined),
   annotations: {
     readOnlyHint: operation.consequence === "observe",
     destructiveHint: operation.destructive,
@@ -27,6 +34,13 @@ const toolOf = (operation: Operation & { readonly name: OperationName }): Tool =
     openWorldHint: runsCode.has(operation.name),
   },
 });
+
+/** A project holds much that other tools answer by themselves, and most tools of projects answer a project. */
+const briefs: ReadonlyMap<unknown, string> = new Map<unknown, string>([
+  [serviceView, "as service_get answers"],
+  [projectView.shape.definition, "What it should run, as project_update takes it; deploy makes it so"],
+  [projectView, "as project_get answers"],
+]);
 
 /** What a command does outside of the computer is not ours to promise. */
 const runsCode: ReadonlySet<OperationName> = new Set([

@@ -3,6 +3,7 @@ import { computerLine, computerList, usage } from "./computers.ts";
 import { fileContent, fileLine, fileList } from "./files.ts";
 import { deletedText, inputText, portList, principalText, recordList } from "./others.ts";
 import { execResult, outputPart, processLine, processList } from "./processes.ts";
+import { deployText, diffText, historyText, projectList, projectText } from "./projects.ts";
 import { serviceLine, serviceList, serviceLog } from "./services.ts";
 
 type Presenters = {
@@ -48,6 +49,15 @@ const presenters: Presenters = {
   "file.edit": ({ file, replaced }) => `${replaced} replaced in ${fileLine(file)}`,
   "file.delete": deletedText,
   "process.input": inputText,
+  "project.create": projectText,
+  "project.get": projectText,
+  "project.update": projectText,
+  "project.destroy": projectText,
+  "project.list": projectList,
+  "project.deploy": deployText,
+  "project.restore": deployText,
+  "project.history": historyText,
+  "project.diff": diffText,
   "port.list": portList,
   "record.list": recordList,
 };
