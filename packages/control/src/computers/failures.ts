@@ -59,12 +59,8 @@ export const judgeEnd = (
   };
 };
 
+/** Of what is not ours assistants are told that it happened, and nothing of its words: they may name paths or rows. The cause is logged. */
 export const asHoldfastError = (error: unknown): HoldfastError =>
   error instanceof HoldfastError
     ? error
-    : new HoldfastError(
-        "internal",
-        error instanceof Error ? error.message : "an unknown error",
-        {},
-        { cause: error },
-      );
+    : new HoldfastError("internal", "an unexpected failure; its cause is in the log", {}, { cause: error });

@@ -27,6 +27,15 @@ export const createReconciliation = (parts: {
 }): Reconciliation => {
   const reconcilerOf = (operation: OperationName): OperationReconciler | undefined =>
     parts.reconcilers.find((reconciler) => reconciler.operations.includes(operation));
+  /** Operations whose reconciliation failed: each is told of once. */
+  const told = new Set<string>();
+  const failed = (id: string, error: unknown): void => {
+    if (error instanceof HoldfastError && error.code === "unavailable")
+      return parts.logger.debug("an operation cannot be reconciled yet", { operation_id: id });
+    if (told.has(id) || told.size >= page) return;
+    told.add(id);
+    parts.logger.error("an operation could not be reconciled", { operation_id: id, error });
+  };
 
   const settle = (unsettled: Unsettled): Promise<void> =>
     parts.store.transaction(async (transaction) => {
@@ -55,12 +64,8 @@ export const createReconciliation = (parts: {
             target: row.target,
             startedAtMs: row.started_at_ms,
           };
-          try {
-            await settle(unsettled);
-          } catch (error) {
-            if (!(error instanceof HoldfastError && error.code === "unavailable")) throw error;
-            parts.logger.debug("an operation cannot be reconciled yet", { operation_id: row.id });
-          }
+          // One that fails must not keep all later ones, and the start of control, waiting.
+          await settle(unsettled).catch((error: unknown) => failed(row.id, error));
         }
         const last = rows.at(-1);
         if (!last || rows.length < page) return;

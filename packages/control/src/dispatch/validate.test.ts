@@ -42,3 +42,16 @@ test("an environment is bounded as a whole", () => {
   const { V7: _two, ...seven } = eight;
   validate(operations["computer.create"], request, { name: "box", environment: seven });
 });
+
+test("a condition is looked at or refused, never left out", () => {
+  const asked = { ifMatch: "3" } as DispatchRequest;
+  const update = { computer: "box", description: "x" };
+  const params = validate(operations["computer.update"], asked, update);
+  assert.ok("if_match" in params && params.if_match === "3");
+  assert.match(refusal(operations["computer.update"], { ...update, if_match: "4" }, asked).message, /differ/);
+  validate(operations["computer.update"], asked, { ...update, if_match: "3" });
+  assert.match(
+    refusal(operations["computer.destroy"], { computer: "box" }, asked).message,
+    /takes no If-Match/,
+  );
+});

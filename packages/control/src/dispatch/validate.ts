@@ -58,10 +58,18 @@ const withIfMatch = (
 ): Record<string, unknown> => {
   if (input === null || typeof input !== "object" || Array.isArray(input))
     throw new HoldfastError("invalid_input", `the input of ${operation.name} is one object`);
-  if (ifMatch === undefined || !Object.hasOwn(operation.input.shape, "if_match"))
-    return input as Record<string, unknown>;
-  return { if_match: ifMatch, ...input };
+  const fields = input as Record<string, unknown>;
+  if (ifMatch === undefined) return fields;
+  // A condition that is not looked at would be taken for one that holds.
+  if (!Object.hasOwn(operation.input.shape, "if_match"))
+    throw conditionRefused(`${operation.name} takes no If-Match`);
+  if (fields["if_match"] !== undefined && fields["if_match"] !== ifMatch)
+    throw conditionRefused("If-Match and if_match differ");
+  return { ...fields, if_match: ifMatch };
 };
+
+const conditionRefused = (message: string): HoldfastError =>
+  new HoldfastError("invalid_input", message, { issues: [{ path: ["if_match"], message }] });
 
 const describe = (
   operation: Operation,

@@ -85,7 +85,9 @@ const queryOf = (operation: Operation, incoming: IncomingMessage): Record<string
       });
     fields[name] = value;
   }
-  const range = operation.reply === "bytes" ? rangeOf(incoming.headers.range) : undefined;
+  // A part of what may be another version by now is not what `If-Range` asks for: without one, all of it is the answer (RFC 9110 §13.1.5).
+  const asksPart = operation.reply === "bytes" && incoming.headers["if-range"] === undefined;
+  const range = asksPart ? rangeOf(incoming.headers.range) : undefined;
   const { shape } = operation.input;
   if (!range || !("offset" in shape) || "offset" in fields || "length" in fields) return { ...fields };
   return {
