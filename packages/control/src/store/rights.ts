@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Database, Transaction } from "./transaction.ts";
 
 /** What a credential may do on one project, at the time of the statement. */
@@ -19,39 +19,47 @@ export interface RightName {
 }
 
 /**
- * The good rights of each kind of credential, as one `select`: to find one adds the token's hash, to look again at many adds their names. So
- * there is one place that says what a right ends with: its project (destroyed), and …
+ * The good ones among the rights that are `named` (credential_id, project_id), for each kind of credential: so there is one place that says
+ * what a right ends with, whether it is found or looked at again. All end with their project (destroyed), and …
  */
 const good = {
   /** … the visit (expired), and the owner's session that made its ticket (ended), the owner (removed), or the share (revoked). */
-  visit: (nowMs: number) => sql`
-    select credential.id as credential_id, credential.project_id,
+  visit: (named: RawBuilder<unknown>, nowMs: number) => sql`
+    select credential.id as credential_id, project.id as project_id,
       case when credential.share_id is null then 'owner' else 'share' end as who,
       coalesce(credential.share_id, owner.id) as subject, credential.expires_at_ms
-    from visit_sessions as credential
-    join projects as project on project.id = credential.project_id and project.state = 'living'
+    from ${named}
+    join visit_sessions as credential on credential.id = named.credential_id
+      and credential.project_id = named.project_id
+    join projects as project on project.id = named.project_id and project.state = 'living'
     left join sessions as session on session.id = credential.session_id and session.ended_at_ms is null
     left join owners as owner on owner.id = session.owner_id and owner.state = 'active'
       and owner.account_id = project.account_id
     left join shares as share on share.id = credential.share_id and share.revoked_at_ms is null
     where credential.expires_at_ms > ${nowMs} and (owner.id is not null or share.id is not null)`,
   /** … the key (revoked, expired). Its assistant is the one that the project belongs to. */
-  key: (nowMs: number) => sql`
+  key: (named: RawBuilder<unknown>, nowMs: number) => sql`
     select credential.id as credential_id, project.id as project_id, 'assistant' as who,
       credential.assistant_id as subject, credential.expires_at_ms
-    from keys as credential
-    join projects as project on project.principal_id = credential.assistant_id
-      and project.account_id = credential.account_id and project.state = 'living'
-    where credential.revoked_at_ms is null and (credential.expires_at_ms is null or credential.expires_at_ms > ${nowMs})`,
+    from ${named}
+    join keys as credential on credential.id = named.credential_id
+    join projects as project on project.id = named.project_id and project.state = 'living'
+      and project.principal_id = credential.assistant_id and project.account_id = credential.account_id
+    where credential.revoked_at_ms is null
+      and (credential.expires_at_ms is null or credential.expires_at_ms > ${nowMs})`,
   /** … the session (ended, expired), and the owner (removed). Owners have a right on all projects of the account. */
-  session: (nowMs: number) => sql`
+  session: (named: RawBuilder<unknown>, nowMs: number) => sql`
     select credential.id as credential_id, project.id as project_id, 'owner' as who,
       credential.owner_id as subject, credential.expires_at_ms
-    from sessions as credential
+    from ${named}
+    join sessions as credential on credential.id = named.credential_id
     join owners as owner on owner.id = credential.owner_id and owner.state = 'active'
-    join projects as project on project.account_id = owner.account_id and project.state = 'living'
+    join projects as project on project.id = named.project_id and project.state = 'living'
+      and project.account_id = owner.account_id
     where credential.ended_at_ms is null and credential.expires_at_ms > ${nowMs}`,
 } as const;
+
+const tables = { visit: "visit_sessions", key: "keys", session: "sessions" } as const;
 
 /** The right of the credential with this hash on this project; undefined when it has none, or there is no such project. */
 export const findRight = async (
@@ -61,8 +69,11 @@ export const findRight = async (
   projectId: string,
   nowMs: number,
 ): Promise<RightRow | undefined> => {
-  const { rows } = await sql<RightRow>`${good[kind](nowMs)}
-    and credential.token_hash = ${tokenHash} and project.id = ${projectId}`.execute(db);
+  const named = sql`(
+    select id as credential_id, ${projectId}::text as project_id
+    from ${sql.table(tables[kind])} where token_hash = ${tokenHash}
+  ) as named`;
+  const { rows } = await sql<RightRow>`${good[kind](named, nowMs)}`.execute(db);
   return rows[0];
 };
 
@@ -72,16 +83,15 @@ export const findGoodRights = async (
   names: readonly RightName[],
   nowMs: number,
 ): Promise<readonly RightRow[]> => {
-  const of = (kind: string) => {
-    const these = names.filter(({ credentialId }) => credentialId.startsWith(kind));
-    return sql`and (credential.id, project.id) in (
-      select * from unnest(${these.map(({ credentialId }) => credentialId)}::text[],
-        ${these.map(({ projectId }) => projectId)}::text[]))`;
+  const of = (prefix: string) => {
+    const these = names.filter(({ credentialId }) => credentialId.startsWith(prefix));
+    return sql`unnest(${these.map(({ credentialId }) => credentialId)}::text[],
+      ${these.map(({ projectId }) => projectId)}::text[]) as named (credential_id, project_id)`;
   };
   const { rows } = await sql<RightRow>`
-    ${good.visit(nowMs)} ${of("vis_")}
-    union all ${good.key(nowMs)} ${of("key_")}
-    union all ${good.session(nowMs)} ${of("ses_")}`.execute(db);
+    ${good.visit(of("vis_"), nowMs)}
+    union all ${good.key(of("key_"), nowMs)}
+    union all ${good.session(of("ses_"), nowMs)}`.execute(db);
   return rows;
 };
 

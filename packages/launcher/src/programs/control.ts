@@ -69,9 +69,11 @@ export const planControl = async (
         "app.ts",
         "serve.ts",
         "doors/launcher/server.ts",
+        "doors/gateway/server.ts",
         "doors/mcp/index.ts",
         "doors/http/openapi.ts",
         "doors/http/reference.ts",
+        "doors/http/sign-in.ts",
       ],
     })),
     health: async () => {
