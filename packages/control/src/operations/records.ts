@@ -1,10 +1,10 @@
 import { idPattern } from "@holdfast/contract";
 import type { Handlers, ServerEvent } from "../domain/handler.ts";
 import type { EventFeed, FeedItem } from "../events/feed.ts";
-import { decodeCursor, pageOf } from "../lib/cursor.ts";
+import { decodeCursor, encodeCursor, pageOf } from "../lib/cursor.ts";
 import { timestamp } from "../lib/timestamp.ts";
 import type { EventRow } from "../store/events.ts";
-import { listRecords } from "../store/records.ts";
+import { listRecords, type RecordFilter, searchPause } from "../store/records.ts";
 import type { Database } from "../store/transaction.ts";
 import type { Principal } from "../domain/principal.ts";
 import { recordViewOf } from "./views.ts";
@@ -16,7 +16,7 @@ export const recordHandlers = (parts: {
   "record.list": {
     run: async (context, params) => {
       const { principal } = context;
-      const rows = await listRecords(parts.db, {
+      const { rows, pausedAt } = await search(parts.db, {
         accountId: principal.accountId,
         principalId: principal.kind === "owner" ? null : principal.id,
         target: params.target,
@@ -26,7 +26,8 @@ export const recordHandlers = (parts: {
         limit: params.limit + 1,
       });
       const page = pageOf(rows, params.limit, (row) => row.id);
-      return { output: { records: page.rows.map(recordViewOf), next_cursor: page.nextCursor } };
+      const next = page.nextCursor ?? (pausedAt === undefined ? null : encodeCursor(pausedAt));
+      return { output: { records: page.rows.map(recordViewOf), next_cursor: next } };
     },
   },
   "event.stream": {
@@ -39,6 +40,29 @@ export const recordHandlers = (parts: {
     },
   },
 });
+
+/** Records looked at in one statement, and statements for one page: whoever asks for what there is none of must not keep the database busy. */
+const searched = 10_000;
+const searches = 10;
+
+/** `pausedAt`: it found less than a page, and has not looked at anything before this id. */
+const search = async (
+  db: Database,
+  filter: RecordFilter,
+): Promise<{ readonly rows: Awaited<ReturnType<typeof listRecords>>; readonly pausedAt?: string }> => {
+  const filtered = [filter.target, filter.operation, filter.outcome].some((value) => value !== undefined);
+  if (!filtered) return { rows: await listRecords(db, filter) };
+  const rows: Awaited<ReturnType<typeof listRecords>> = [];
+  let { before } = filter;
+  for (let round = 0; round < searches; round += 1) {
+    const part = { ...filter, before, limit: filter.limit - rows.length };
+    const from = await searchPause(db, part, searched);
+    rows.push(...(await listRecords(db, { ...part, from })));
+    if (from === undefined || rows.length >= filter.limit) return { rows };
+    before = from;
+  }
+  return before === undefined ? { rows } : { rows, pausedAt: before };
+};
 
 async function* visibleEvents(
   items: AsyncIterable<FeedItem>,

@@ -102,20 +102,41 @@ export interface RecordFilter {
   readonly target: string | undefined;
   readonly operation: string | undefined;
   readonly outcome: FinishedRecord["outcome"] | "running" | undefined;
-  /** Only records before this id. */
+  /** Only records before this id, and not before that one. */
   readonly before: string | undefined;
+  readonly from?: string | undefined;
   readonly limit: number;
 }
 
 /** Newest first. */
 export const listRecords = (db: Database, filter: RecordFilter) => {
-  let query = db.selectFrom("operations").selectAll().where("account_id", "=", filter.accountId);
-  if (filter.principalId !== null) query = query.where("principal_id", "=", filter.principalId);
+  let query = indexed(db, filter).selectAll();
+  if (filter.from !== undefined) query = query.where("id", ">=", filter.from);
   if (filter.target !== undefined) query = query.where("target", "=", filter.target);
   if (filter.operation !== undefined) query = query.where("operation", "=", filter.operation);
   if (filter.outcome !== undefined) query = query.where("outcome", "=", filter.outcome);
-  if (filter.before !== undefined) query = query.where("id", "<", filter.before);
   return query.orderBy("id", "desc").limit(filter.limit).execute();
+};
+
+/**
+ * Where a search that may find nothing has to pause: the id of the `many`-th record from `before` on that there is to look at; undefined when
+ * there are fewer.
+ */
+export const searchPause = async (
+  db: Database,
+  filter: RecordFilter,
+  many: number,
+): Promise<string | undefined> => {
+  const query = indexed(db, filter).select("id").orderBy("id", "desc").offset(many).limit(1);
+  return (await query.executeTakeFirst())?.id;
+};
+
+/** What an index finds of it: one principal's, or one target's, or all; the rest is looked at row by row. */
+const indexed = (db: Database, { accountId, principalId, target, before }: RecordFilter) => {
+  let query = db.selectFrom("operations").where("account_id", "=", accountId);
+  if (principalId !== null) query = query.where("principal_id", "=", principalId);
+  else if (target !== undefined) query = query.where("target", "=", target);
+  return before === undefined ? query : query.where("id", "<", before);
 };
 
 /** Operations of this node that were admitted and have no outcome, oldest first. */
