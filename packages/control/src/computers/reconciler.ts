@@ -3,6 +3,7 @@ import type { Clock, Logger, RpcClient } from "@holdfast/kit";
 import type { Computer } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import { getComputer, observeComputer } from "../store/computers.ts";
+import { Recent } from "../lib/recent.ts";
 import type { Store } from "../store/transaction.ts";
 import { decide, type Move, type Seen } from "./decide.ts";
 import { computerEvent } from "./events.ts";
@@ -11,6 +12,13 @@ import type { Moves } from "./moves.ts";
 
 /** Computers that are moved at the same time. Most of a move is waiting for the supervisor. */
 const mostAtOnce = 16;
+/**
+ * A cell that does not answer holds its move up for a minute. Those whose last move took long share half of the places, so that the others
+ * are moved whatever they do.
+ */
+const mostSlowAtOnce = 8;
+const slowMs = 3_000;
+const slowRemembered = 1_000;
 
 interface Work {
   running: boolean;
@@ -37,7 +45,9 @@ export class Reconciler {
   readonly #work = new Map<string, Work>();
   readonly #waiters = new Map<string, Set<Waiter>>();
   readonly #queue: string[] = [];
+  readonly #slow = new Recent<string, true>(slowRemembered);
   #running = 0;
+  #slowRunning = 0;
   #stopped = false;
 
   constructor(parts: ReconcilerParts) {
@@ -118,18 +128,31 @@ export class Reconciler {
 
   #pump(): void {
     while (!this.#stopped && this.#running < mostAtOnce) {
-      const id = this.#queue.shift();
+      const id = this.#next();
       const work = id === undefined ? undefined : this.#work.get(id);
       if (id === undefined || !work) return;
+      const isSlow = this.#slow.get(id) === true;
+      const began = this.#parts.clock.monotonic();
       this.#running += 1;
+      if (isSlow) this.#slowRunning += 1;
       work.running = true;
       void this.#drive(id, work).finally(() => {
         this.#running -= 1;
+        if (isSlow) this.#slowRunning -= 1;
+        if (this.#parts.clock.monotonic() - began > slowMs) this.#slow.set(id, true);
+        else this.#slow.delete(id);
         work.running = false;
         this.#rest(id, work);
         this.#pump();
       });
     }
+  }
+
+  /** The first in the queue that may be moved now. */
+  #next(): string | undefined {
+    if (this.#slowRunning < mostSlowAtOnce) return this.#queue.shift();
+    const index = this.#queue.findIndex((id) => this.#slow.get(id) !== true);
+    return index < 0 ? undefined : this.#queue.splice(index, 1)[0];
   }
 
   /** Moves until nothing is left to do, something failed, or a delay is due. */
