@@ -11,8 +11,7 @@ export interface GitResult {
 /** Runs this machine's git in a directory, without a shell, and waits for its end. Throws only when there is no git. */
 export const tryGit = (directory: string, args: readonly string[]): Promise<GitResult> =>
   new Promise((resolve, reject) => {
-    // A project comes from a computer: what it names as its submodules is not fetched because it says so.
-    const child = spawn("git", ["-c", "submodule.recurse=false", ...args], {
+    const child = spawn("git", [...guards, ...args], {
       cwd: directory,
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, LC_ALL: "C", GIT_TERMINAL_PROMPT: "0" },
@@ -24,6 +23,12 @@ export const tryGit = (directory: string, args: readonly string[]): Promise<GitR
     child.once("error", (error: NodeJS.ErrnoException) => reject(error.code === "ENOENT" ? noGit() : error));
     child.once("close", (code) => resolve({ code, stdout: out.text(), stderr: words.text() }));
   });
+
+/**
+ * A project's files come from a computer: a repository that lies among them is not taken for the clone itself, with commands in its
+ * configuration, and submodules that it names are not fetched because it names them.
+ */
+const guards = ["-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false"] as const;
 
 /** The same, for what must succeed. Throws what git said under the given title. */
 export const git = async (
