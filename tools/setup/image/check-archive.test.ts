@@ -78,6 +78,14 @@ test("what must not be in an image is refused by name", async () => {
     [[{ name: "out", type: "2", link: "/etc/passwd" }, { name: "./out" }], /in the place of a link/],
     [[pax("SCHILY.xattr.security.capability", "x"), { name: "ping" }], /security\.capability/],
     [[pax("LIBARCHIVE.xattr.trusted.overlay.opaque", "y"), { name: "d" }], /trusted\.overlay/],
+    [[pax("GNU.sparse.name", "../out"), { name: "in" }], /GNU\.sparse\.name/],
+    [
+      [
+        { name: "out", type: "2", link: "/etc" },
+        { name: "hard", type: "1", link: "out/shadow" },
+      ],
+      /hard link/,
+    ],
     [[{ name: "s", type: "S" }], /an entry of type/],
     [[{ name: "g", type: "g", content: Buffer.from("x") }], /global extended header/],
   ];

@@ -62,10 +62,17 @@ const checkEntry = (entry: Entry, links: Set<string>, setuid: readonly string[])
     refuse(entry.name, "a name that leaves the image");
   if (entry.type === "1" && (entry.link.startsWith("/") || normalize(entry.link).split("/").includes("..")))
     refuse(entry.name, "a hard link that leaves the image");
-  for (let parent = path; parent.includes("/"); ) {
-    parent = parent.slice(0, parent.lastIndexOf("/"));
-    if (links.has(parent)) refuse(entry.name, `a name that passes through the link ${parent}`);
-  }
+  const through = (of: string): string | undefined => {
+    for (let parent = of; parent.includes("/"); ) {
+      parent = parent.slice(0, parent.lastIndexOf("/"));
+      if (links.has(parent)) return parent;
+    }
+    return undefined;
+  };
+  const link = through(path);
+  if (link !== undefined) refuse(entry.name, `a name that passes through the link ${link}`);
+  if (entry.type === "1" && through(normalize(entry.link)) !== undefined)
+    refuse(entry.name, "a hard link that passes through another link");
   if (entry.type === "2") links.add(path);
   else if (links.has(path)) refuse(entry.name, "a second entry in the place of a link");
   if (entry.type === "0" && (entry.mode & 0o6000) !== 0 && !setuid.includes(path))
@@ -94,6 +101,8 @@ const readExtra = (entry: Entry): Extra => {
     const value = record.slice(record.indexOf("=") + 1);
     if (value.includes("\0")) refuse(entry.name, "an extended header with NUL");
     if (/\.(trusted|security)\./.test(`.${key}.`)) refuse(value, `the attribute ${key}`);
+    // By these tar takes another name and size than the ones looked at here.
+    if (key.startsWith("GNU.")) refuse(value, `the record ${key}`);
     if (key === "size") refuse(entry.name, "a size in an extended header");
     if (key === "path") extra = { ...extra, name: value };
     if (key === "linkpath") extra = { ...extra, link: value };
