@@ -54,7 +54,7 @@ export const startVisiting = async (
   });
   const sql: Visiting["sql"] = async (text, values = []) =>
     (await database.query<Record<string, unknown>>(text, [...values])).rows;
-  const asOwner = async (session: string, method: string, at: string, body?: unknown) => {
+  const asOwner = async (session: string | undefined, method: string, at: string, body?: unknown) => {
     const reply = await call(control.url, session, method, at, body);
     assert.ok(reply.status < 300, `${method} ${at}: ${reply.status} ${JSON.stringify(reply.body)}`);
     return reply.body;
@@ -68,7 +68,7 @@ export const startVisiting = async (
     sql,
     project: (slug, principal = key.assistant) => insertProject(sql, slug, principal),
     signIn: async () =>
-      String((await asOwner("", "POST", "/v1/sessions", { name: "owner", passphrase }))["token"]),
+      String((await asOwner(undefined, "POST", "/v1/sessions", { name: "owner", passphrase }))["token"]),
     ticket: async (session, project) =>
       tokenOf((await asOwner(session, "POST", `/v1/projects/${project}/open`, {}))["url"]),
     share: async (project, fields = {}) => {

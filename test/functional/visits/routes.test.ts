@@ -43,7 +43,7 @@ test("whoever follows misses no change, however many are made at once", async (c
   const followers = [
     follow(gateway, () => 5000),
     follow(gateway, () => random(30)),
-    follow(gateway, () => 0),
+    follow(gateway, () => 2),
   ];
   const pick = (): string => projects[random(projects.length)] ?? "";
   const change = async (worker: number): Promise<void> => {

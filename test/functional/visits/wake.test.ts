@@ -7,6 +7,7 @@ import type { Computer } from "../../../packages/control/src/domain/computer.ts"
 import { openStore } from "../../../packages/control/src/store/open.ts";
 import { Waker, type WebServices } from "../../../packages/control/src/visits/index.ts";
 import { usePostgres } from "../../support/postgres.ts";
+import { until } from "../../support/until.ts";
 import { insertProject } from "../../support/visits.ts";
 
 const postgres = usePostgres();
@@ -112,6 +113,7 @@ test("many who come at once start it once", async (context) => {
   const slow = Promise.withResolvers<Awaited<ReturnType<WebServices["bringUp"]>>>();
   played.bringUp = () => slow.promise;
   const first = wake("owner");
+  await until("it is being started", () => played.brought === 1);
   const others = Array.from({ length: 50 }, (_, index) => wake(index % 2 === 0 ? null : "guest"));
   assert.equal((await wake(null, 20)).state, "starting", "who has no patience is told that it starts");
   slow.resolve({ state: "ready", reason: null });

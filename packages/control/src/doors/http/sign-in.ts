@@ -2,7 +2,10 @@
  * Where gateway's page sends people who came to a project without a right. `to` is the host they came to, as they sent it: the page says the
  * same whether there is a project or not, and repeats nothing that has not the form of a project's host.
  */
-export const signInPage = (about: { readonly to: string | undefined; readonly projectsAddress: URL }): string => {
+export const signInPage = (about: {
+  readonly to: string | undefined;
+  readonly projectsAddress: URL;
+}): string => {
   const came = projectOf(about.to ?? "", about.projectsAddress);
   const open = `holdfast projects open ${came?.slug ?? "&lt;slug&gt;"}${came?.port === undefined ? "" : ` --port ${came.port}`}`;
   return `<!doctype html>
