@@ -5,6 +5,7 @@ import { bodyGoesOn, bodyIsMalformed, ChunkReader } from "../head/chunks.ts";
 import { headGoesOn, headIsMalformed, HeadReader } from "../head/reader.ts";
 import { inChunks, type RequestHead } from "../head/request.ts";
 import type { Failure } from "./failure.ts";
+import { AnswerWriter } from "./answer-writer.ts";
 import { asChunk, lastChunk, type Piece, writeTogether } from "./gather.ts";
 import { openLane } from "./opening.ts";
 import type { LaneKey, Pool } from "./pool.ts";
@@ -70,8 +71,7 @@ export class Exchange implements UpstreamUser {
   #reader: HeadReader | undefined;
   #interim = 0;
   #answer: AnswerHead | undefined;
-  #answerLeft = 0;
-  #answerChunks: ChunkReader | undefined;
+  #writer: AnswerWriter | undefined;
   #bodyLeft: number;
   #bodyChunks: ChunkReader | undefined;
   #bodyEnded: boolean;
@@ -191,15 +191,18 @@ export class Exchange implements UpstreamUser {
   upstreamData(piece: Buffer): void {
     this.#fromAppAt = this.#proxy.clock.monotonic();
     if (this.#phase === "tunnel") this.#send([piece]);
-    else if (this.#phase === "answering") this.#answerBytes([], piece, 0);
     else if (this.#phase === "asked") this.#answerHead(piece);
+    else if (this.#writer) this.#answerBytes(this.#writer, [], piece, 0);
   }
 
   upstreamEnded(): void {
     if (this.#phase === "tunnel") {
       this.#appEndedAt = this.#proxy.clock.monotonic();
       this.#visitor.appEnded();
-    } else if (this.#phase === "answering" && this.#answer?.body === "close") this.#finish([], false);
+      return;
+    }
+    const ending = this.#phase === "answering" ? this.#writer?.hungUp() : undefined;
+    if (ending) this.#finish(ending, false);
     else this.#lost();
   }
 
@@ -289,62 +292,28 @@ export class Exchange implements UpstreamUser {
 
   #begin(answer: AnswerHead, piece: Buffer, at: number): void {
     const { head } = this.#order;
+    const writer = new AnswerWriter(answer, head.minor);
     this.#answer = answer;
+    this.#writer = writer;
     this.#reader = undefined;
-    this.#phase = answer.webSocket ? "tunnel" : "answering";
-    const endIsKnown = head.minor === 1 || answer.body === "length" || answer.body === "none";
-    this.#again = head.keepAlive && this.#bodyEnded && endIsKnown;
-    let text = `HTTP/1.1 ${answer.code} ${answer.reason}\r\n${answer.lines}`;
-    if (answer.webSocket) text += "Connection: Upgrade\r\nUpgrade: websocket\r\n";
-    else if (answer.body === "length") text += `Content-Length: ${answer.bodyBytes}\r\n`;
-    else if (answer.body !== "none" && head.minor === 1) text += "Transfer-Encoding: chunked\r\n";
-    else if (answer.announcedBytes !== undefined) text += `Content-Length: ${answer.announcedBytes}\r\n`;
-    if (!answer.webSocket && !this.#again) text += "Connection: close\r\n";
-    text += "\r\n";
-    if (answer.webSocket) {
-      this.#send(at < piece.length ? [text, piece.subarray(at)] : [text]);
-      this.#visitor.goOn();
-      return;
+    this.#again = head.keepAlive && this.#bodyEnded && writer.endIsKnown;
+    const pieces: Piece[] = [writer.head(!this.#again)];
+    if (!answer.webSocket) {
+      this.#phase = "answering";
+      return this.#answerBytes(writer, pieces, piece, at);
     }
-    this.#answerLeft = answer.bodyBytes;
-    if (answer.body === "chunked") this.#answerChunks = new ChunkReader();
-    this.#answerBytes([text], piece, at);
+    this.#phase = "tunnel";
+    if (at < piece.length) pieces.push(piece.subarray(at));
+    this.#send(pieces);
+    this.#visitor.goOn();
   }
 
-  /** What of `piece` from `at` on belongs to the answer goes to the visitor, after `before`. */
-  #answerBytes(before: readonly Piece[], piece: Buffer, at: number): void {
-    switch (this.#answer?.body) {
-      case "length": {
-        const end = Math.min(piece.length, at + this.#answerLeft);
-        this.#answerLeft -= end - at;
-        const pieces =
-          end > at ? [...before, at === 0 && end === piece.length ? piece : piece.subarray(at, end)] : before;
-        if (this.#answerLeft > 0) this.#send(pieces);
-        else this.#finish(pieces, end === piece.length);
-        return;
-      }
-      case "chunked": {
-        const runs: Buffer[] = [];
-        const end = this.#answerChunks?.read(piece, at, (run) => runs.push(run)) ?? bodyIsMalformed;
-        const pieces = [...before, ...this.#framed(runs)];
-        if (end === bodyIsMalformed) {
-          if (pieces.length > 0) this.#send(pieces);
-          this.#cut();
-        } else if (end === bodyGoesOn) this.#send(pieces);
-        else this.#finish(pieces, end === piece.length);
-        return;
-      }
-      case "close":
-        this.#send(at < piece.length ? [...before, ...this.#framed([piece.subarray(at)])] : before);
-        return;
-      default:
-        this.#finish(before, at === piece.length);
-    }
-  }
-
-  /** Chunks for a visitor that knows them. */
-  #framed(runs: readonly Buffer[]): readonly Piece[] {
-    return this.#order.head.minor === 1 ? asChunk(runs) : runs;
+  /** What of `piece` from `at` on belongs to the answer goes to the visitor, after `pieces`. */
+  #answerBytes(writer: AnswerWriter, pieces: Piece[], piece: Buffer, at: number): void {
+    const state = writer.body(piece, at, pieces);
+    if (state === "ended" || state === "ended_with_more") return this.#finish(pieces, state === "ended");
+    this.#send(pieces);
+    if (state === "malformed") this.#cut();
   }
 
   #send(pieces: readonly Piece[]): void {
@@ -358,15 +327,9 @@ export class Exchange implements UpstreamUser {
 
   /** The answer is whole. `clean`: and nothing came after it. */
   #finish(last: readonly Piece[], clean: boolean): void {
-    const { minor } = this.#order.head;
-    const { body } = this.#answer ?? {};
-    const inChunks = minor === 1 && (body === "chunked" || body === "close");
-    const pieces = inChunks ? [...last, lastChunk] : last;
-    if (pieces.length > 0) {
-      for (const piece of pieces) this.sentBytes += piece.length;
-      this.#visitor.send(pieces);
-    }
-    this.#leave(clean && this.#bodyEnded && this.#answer?.reusable === true && body !== "close");
+    for (const piece of last) this.sentBytes += piece.length;
+    if (last.length > 0) this.#visitor.send(last);
+    this.#leave(clean && this.#bodyEnded && this.#answer?.reusable === true);
     this.#visitor.answered(this.#again);
   }
 

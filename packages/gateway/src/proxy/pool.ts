@@ -94,8 +94,7 @@ export const createPool = (options: {
     });
 
   const closeIdle = (of: Lane, keep: (upstream: Upstream) => boolean): void => {
-    for (const upstream of [...of.idle]) {
-      if (keep(upstream)) continue;
+    for (const upstream of of.idle.filter((idle) => !keep(idle))) {
       upstream.destroy();
       forget(upstream);
     }
@@ -164,10 +163,10 @@ export const createPool = (options: {
     },
     sweep: () => {
       const now = clock.monotonic();
-      for (const of of [...lanes.values()]) closeIdle(of, ({ idleUntil }) => now < idleUntil);
+      for (const of of lanes.values()) closeIdle(of, ({ idleUntil }) => now < idleUntil);
     },
     close: (projectId) => {
-      for (const of of [...lanes.values()])
+      for (const of of lanes.values())
         if (projectId === undefined || of.key.projectId === projectId) closeIdle(of, () => false);
     },
     get counts() {

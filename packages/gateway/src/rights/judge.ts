@@ -69,9 +69,12 @@ export const createJudge = (options: {
         if (safe === "not_shown") return { kind: "nothing" };
       }
       const found = rights.find(route?.project_id ?? nobodysProject, credential);
-      return found instanceof Promise
-        ? found.then((settled) => verdictOf(settled, route, port))
-        : verdictOf(found, route, port);
+      if (!(found instanceof Promise)) return verdictOf(found, route, port);
+      return found.then((settled) => {
+        // Asking took its time: the project may have gone, or moved, meanwhile.
+        const now = place && table.find(place.slug);
+        return verdictOf(settled, now?.project_id === route?.project_id ? now : undefined, port);
+      });
     },
     stillOpen: (route, { method, path }) =>
       route !== undefined && matchRule(route.published, method, path) !== undefined,

@@ -140,7 +140,7 @@ export const createRights = (options: {
         // Not awaited: what cannot be confirmed in time has to end in time, too.
         if (!checking && held.size > 0) {
           checking = true;
-          check().finally(() => {
+          void check().finally(() => {
             checking = false;
           });
         }
@@ -185,7 +185,7 @@ class Held implements HeldRight {
 
   end(): void {
     this.#holds = false;
-    for (const user of [...this.#users]) user.rightLost();
+    for (const user of this.#users) user.rightLost();
     this.#users.clear();
   }
 }

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { limits, sessionCookie } from "@holdfast/contract";
+import { limits } from "@holdfast/contract";
 import { bodyGoesOn, bodyIsMalformed } from "../../head/chunks.ts";
 import { headGoesOn, headIsMalformed, HeadReader } from "../../head/reader.ts";
 import { readRequestHead, type RequestHead } from "../../head/request.ts";
@@ -8,21 +8,18 @@ import type { Failure } from "../../proxy/failure.ts";
 import { type Piece, writeTogether } from "../../proxy/gather.ts";
 import type { Verdict } from "../../rights/judge.ts";
 import type { RightUser } from "../../rights/rights.ts";
-import { isOwnPath, type Traded } from "../../rights/trade.ts";
+import { isOwnPath } from "../../rights/trade.ts";
 import type { Page } from "../pages/page.ts";
 import { renderPage } from "../pages/render.ts";
+import { Ahead } from "./ahead.ts";
 import type { Evictable, Seat } from "./ledger.ts";
+import { type Allowed, pageOfTrade, pageOfVerdict, recordOf, visitorLeft } from "./outcome.ts";
 import type { RouteChange, Shared } from "./shared.ts";
 import { addressOf, visitorOf } from "./visitor-address.ts";
 
-type Allowed = Extract<Verdict, { readonly kind: "allowed" }>;
-
-/** Kept of what a visitor sends ahead of its turn before its socket is read no more. */
-const aheadBytes = 64 * 1024;
 /** After the last answer: for so long, and so much, what the visitor still sends is read, so that the answer is not lost to a reset. */
 const lingerMs = 2000;
 const lingerBytes = 1024 * 1024;
-const visitorLeft = 499;
 
 /** `deciding`: a head is whole, and it is asked what may become of it. `lingering`: all is answered, the end is near. */
 type Phase = "head" | "deciding" | "exchange" | "lingering" | "closed";
@@ -37,8 +34,7 @@ export class Connection implements Visitor, RightUser, Evictable {
   /** Monotonic: since when the present phase lasts, or a head has been coming. */
   #since: number;
   #served = 0;
-  #ahead: Buffer[] = [];
-  #aheadBytes = 0;
+  readonly #ahead = new Ahead();
   #pumping = false;
   #drains = false;
   #lingered = 0;
@@ -123,7 +119,7 @@ export class Connection implements Visitor, RightUser, Evictable {
 
   bodyWanted(): void {
     this.#takesBody = true;
-    if (this.#head?.expectsContinue && this.#ahead.length === 0)
+    if (this.#head?.expectsContinue && this.#ahead.isEmpty)
       this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n", "latin1");
     this.goOn();
   }
@@ -136,12 +132,11 @@ export class Connection implements Visitor, RightUser, Evictable {
   goOn(): void {
     this.#heldBack = false;
     while (!this.#heldBack && this.#exchange && (this.#takesBody || this.#exchange.isTunnel)) {
-      const piece = this.#ahead.shift();
+      const piece = this.#ahead.take();
       if (!piece) break;
-      this.#aheadBytes -= piece.length;
       this.#toExchange(this.#exchange, piece);
     }
-    if (!this.#heldBack && this.#aheadBytes <= aheadBytes) this.#socket.resume();
+    if (!this.#heldBack && !this.#ahead.isFull) this.#socket.resume();
   }
 
   appEnded(): void {
@@ -177,7 +172,7 @@ export class Connection implements Visitor, RightUser, Evictable {
         this.#keep(piece);
         return;
       case "exchange":
-        if (this.#exchange && this.#ahead.length === 0 && (this.#takesBody || this.#exchange.isTunnel))
+        if (this.#exchange && this.#ahead.isEmpty && (this.#takesBody || this.#exchange.isTunnel))
           this.#toExchange(this.#exchange, piece);
         else this.#keep(piece);
         return;
@@ -211,19 +206,18 @@ export class Connection implements Visitor, RightUser, Evictable {
       this.#record(exchange.code ?? visitorLeft);
       exchange.abort();
     }
+    this.#allowed?.right?.leave(this);
     this.#phase = "closed";
     this.#reader = undefined;
-    this.#ahead = [];
-    this.#aheadBytes = 0;
+    this.#ahead.clear();
     this.#seat.leave();
   }
 
   // Requests.
 
   #keep(piece: Buffer): void {
-    this.#ahead.push(piece);
-    this.#aheadBytes += piece.length;
-    if (this.#aheadBytes > aheadBytes) this.#socket.pause();
+    this.#ahead.add(piece);
+    if (this.#ahead.isFull) this.#socket.pause();
   }
 
   /** Takes one request after the other from what has come; a loop, so that many in one piece do not nest. */
@@ -231,13 +225,12 @@ export class Connection implements Visitor, RightUser, Evictable {
     if (this.#pumping) return;
     this.#pumping = true;
     while (this.#phase === "head" && !this.#drains) {
-      const piece = this.#ahead.shift();
+      const piece = this.#ahead.take();
       if (!piece) break;
-      this.#aheadBytes -= piece.length;
       this.#headPiece(piece);
     }
     this.#pumping = false;
-    if (this.#phase === "head" && this.#aheadBytes <= aheadBytes) this.#socket.resume();
+    if (this.#phase === "head" && !this.#ahead.isFull) this.#socket.resume();
   }
 
   #headPiece(piece: Buffer): void {
@@ -256,11 +249,7 @@ export class Connection implements Visitor, RightUser, Evictable {
       );
     }
     this.#reader = undefined;
-    if (end < piece.length) {
-      const rest = piece.subarray(end);
-      this.#ahead.unshift(rest);
-      this.#aheadBytes += rest.length;
-    }
+    this.#ahead.putBack(piece, end);
     const head = readRequestHead(reader.text);
     if ("refused" in head) this.#refuse(this.#shared.pages.malformed(head));
     else this.#request(head);
@@ -275,43 +264,18 @@ export class Connection implements Visitor, RightUser, Evictable {
     if (head.misplacedKey) return this.#answer(pages.misplacedKey(), false);
     if (isOwnPath(head.path)) {
       void trade(head).then((traded) => {
-        if (this.#phase === "deciding") this.#traded(head, traded);
+        if (this.#phase === "deciding") this.#answer(pageOfTrade(traded, head, pages, clock), false);
       });
       return;
     }
+    const decide = (verdict: Verdict): void => {
+      if (this.#phase !== "deciding") return;
+      if (verdict.kind === "allowed") this.#let(head, verdict);
+      else this.#answer(pageOfVerdict(verdict, head, pages), false);
+    };
     const verdict = judge.judge(head);
-    if (!(verdict instanceof Promise)) return this.#decided(head, verdict);
-    void verdict.then((settled) => {
-      if (this.#phase === "deciding") this.#decided(head, settled);
-    });
-  }
-
-  #traded(head: RequestHead, traded: Traded): void {
-    const { pages, clock } = this.#shared;
-    if (traded === "nothing") this.#answer(pages.nothing(head.hostHeader), false);
-    else if (traded === "refused") this.#answer(pages.linkRefused(head.hostHeader), false);
-    else if (traded === "unavailable") this.#answer(pages.unavailable(), false);
-    else {
-      const seconds = Math.max(1, Math.floor((traded.expiresAtMs - clock.now()) / 1000));
-      const cookie = `${sessionCookie}=${traded.token}; Path=/; Max-Age=${seconds}; Secure; HttpOnly; SameSite=Lax`;
-      this.#answer(pages.traded(cookie), false);
-    }
-  }
-
-  #decided(head: RequestHead, verdict: Verdict): void {
-    const { pages } = this.#shared;
-    switch (verdict.kind) {
-      case "allowed":
-        return this.#let(head, verdict);
-      case "nothing":
-        return this.#answer(pages.nothing(head.hostHeader), false);
-      case "refused":
-        return this.#answer(pages.refused(head.hostHeader), false);
-      case "cross_site":
-        return this.#answer(pages.crossSite(), false);
-      case "unavailable":
-        return this.#answer(pages.unavailable(), false);
-    }
+    if (verdict instanceof Promise) void verdict.then(decide);
+    else decide(verdict);
   }
 
   /** The one place from which a computer is reached. */
@@ -353,11 +317,7 @@ export class Connection implements Visitor, RightUser, Evictable {
       return;
     }
     this.#takesBody = false;
-    if (end < piece.length) {
-      const rest = piece.subarray(end);
-      this.#ahead.unshift(rest);
-      this.#aheadBytes += rest.length;
-    }
+    this.#ahead.putBack(piece, end);
   }
 
   // Answers of our own, and ends.
@@ -397,7 +357,7 @@ export class Connection implements Visitor, RightUser, Evictable {
     this.#phase = "head";
     this.#drains = this.#socket.writableNeedDrain;
     this.#seat.waits(this);
-    if (this.#socket.readableEnded && this.#ahead.length === 0) return this.#close();
+    if (this.#socket.readableEnded && this.#ahead.isEmpty) return this.#close();
     this.#pump();
     if (this.#phase === "head") this.#socket.resume();
   }
@@ -408,29 +368,17 @@ export class Connection implements Visitor, RightUser, Evictable {
     this.#phase = "lingering";
     this.#since = this.#shared.clock.monotonic();
     this.#reader = undefined;
-    this.#ahead = [];
-    this.#aheadBytes = 0;
+    this.#ahead.clear();
     this.#socket.end();
     this.#socket.resume();
   }
 
-  /** Only of who was let in: what is refused leaves no trace of a project. */
   #record(status: number): void {
     const { clock, records } = this.#shared;
     const allowed = this.#allowed;
     const head = this.#head;
     if (!allowed || !head) return;
-    records.add({
-      project_id: allowed.route.project_id,
-      at_ms: Math.round(clock.now()),
-      port: allowed.port ?? null,
-      method: head.method,
-      path: head.path.slice(0, 1024),
-      status,
-      received_bytes: this.#exchange?.receivedBytes ?? 0,
-      sent_bytes: this.#exchange?.sentBytes ?? 0,
-      duration_ms: Math.round(clock.monotonic() - this.#startedAt),
-      subject: allowed.right?.right.subject.slice(0, 60) ?? null,
-    });
+    const startedAt = this.#startedAt;
+    records.add(recordOf({ allowed, head, exchange: this.#exchange, status, startedAt, clock }));
   }
 }

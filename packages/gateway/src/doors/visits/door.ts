@@ -116,10 +116,10 @@ export const createVisitDoor = (options: {
     close: async (withinMs) => {
       ending = true;
       for (const server of servers) server.close();
-      for (const connection of [...connections]) connection.finish();
+      for (const connection of connections) connection.finish();
       const until = clock.monotonic() + withinMs;
       while (connections.size > 0 && clock.monotonic() < until) await clock.sleep(closingLookMs);
-      for (const connection of [...connections]) connection.destroy();
+      for (const connection of connections) connection.destroy();
     },
     get sockets() {
       return ledger.taken;

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bodyOf, domain, everything, startBed, startTestApp, statusOf } from "../../../test/bed.ts";
+import {
+  bodyOf,
+  domain,
+  everything,
+  startBed,
+  startTestApp,
+  statusOf,
+} from "../../../../../test/support/gateway/bed.ts";
 
 test("a published project answers, a private one answers whoever has a right, and nobody else anything", async (context) => {
   const bed = await startBed(context);

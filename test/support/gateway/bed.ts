@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { limits, type PublicRule, type Right, type Route } from "@holdfast/contract";
 import { createLogger, systemClock } from "@holdfast/kit";
-import { type App, startApp } from "../src/app.ts";
+import { type App, startApp } from "../../../packages/gateway/src/app.ts";
 import { type FakeAgent, type Inside, startAgent } from "./agent.ts";
 import { type FakeControl, startControl } from "./control.ts";
 
