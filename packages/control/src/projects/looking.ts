@@ -1,10 +1,11 @@
 import type { AgentServiceState } from "@holdfast/contract";
+import type { Clock } from "@holdfast/kit";
 import { AgentFault, AgentUnreachable } from "../domain/agents.ts";
 import type { Computer } from "../domain/computer.ts";
 import { getComputer } from "../store/computers.ts";
 import { lastDeployments } from "../store/deployments.ts";
 import type { ProjectRow } from "../store/projects.ts";
-import { listServicesOfProjects } from "../store/services.ts";
+import { listServicesOfProjects, type ServiceRow } from "../store/services.ts";
 import type { Database } from "../store/transaction.ts";
 import { agentIfAwake, type CellParts } from "../work/index.ts";
 import { type ProjectView, projectView } from "./view.ts";
@@ -12,10 +13,13 @@ import { type ProjectView, projectView } from "./view.ts";
 export interface LookingParts extends CellParts {
   readonly db: Database;
   readonly projectsAddress: URL;
+  readonly clock: Pick<Clock, "after">;
 }
 
 /** Computers asked at the same time for one list. */
 const width = 8;
+/** How long all of them together are waited for: one that does not answer must not keep its owner from seeing the others, or itself. */
+const patienceMs = 3_000;
 
 /** How projects look now. Wakes nothing: what a computer that is not awake runs is `unknown`. */
 export class Looking {
@@ -43,8 +47,7 @@ export class Looking {
       listServicesOfProjects(db, ids),
       lastDeployments(db, ids),
     ]);
-    const withServices = new Set(services.map((row) => row.computer_id));
-    const states = known ?? (await this.#states([...withServices], signal));
+    const states = known ?? (await this.#states(services, signal));
     return projects.map((row) =>
       projectView(
         row,
@@ -58,26 +61,38 @@ export class Looking {
     );
   }
 
-  async #states(computerIds: readonly string[], signal: AbortSignal): Promise<readonly AgentServiceState[]> {
-    const queue = [...computerIds];
+  async #states(services: readonly ServiceRow[], signal: AbortSignal): Promise<readonly AgentServiceState[]> {
+    const queue = [...new Set(services.map((row) => row.computer_id))];
     const states: AgentServiceState[] = [];
+    /** Its own: what an agent says of another computer's is hostile. */
+    const isOf = (computerId: string, serviceId: string): boolean =>
+      services.some((row) => row.id === serviceId && row.computer_id === computerId);
+    const late = new AbortController();
     const worker = async (): Promise<void> => {
-      for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
-        const computer = await getComputer(this.#parts.db, id);
-        if (computer) states.push(...(await this.#statesOn(computer, signal)));
+      for (let id = queue.shift(); id !== undefined && !late.signal.aborted; id = queue.shift()) {
+        const computerId = id;
+        const computer = await getComputer(this.#parts.db, computerId);
+        const said = computer ? await this.#statesOn(computer, signal, late.signal) : [];
+        states.push(...said.filter((state) => isOf(computerId, state.id)));
       }
     };
-    await Promise.all(Array.from({ length: width }, worker));
+    const cancel = this.#parts.clock.after(patienceMs, () => late.abort());
+    await Promise.all(Array.from({ length: width }, worker)).finally(cancel);
     return states;
   }
 
-  async #statesOn(computer: Computer, signal: AbortSignal): Promise<readonly AgentServiceState[]> {
+  async #statesOn(
+    computer: Computer,
+    signal: AbortSignal,
+    late: AbortSignal,
+  ): Promise<readonly AgentServiceState[]> {
     const agent = agentIfAwake(this.#parts, computer);
     if (!agent) return [];
     try {
-      return (await agent.plain("services.list", {}, { signal })).services;
+      const either = AbortSignal.any([signal, late]);
+      return (await agent.plain("services.list", {}, { signal: either })).services;
     } catch (error) {
-      if (error instanceof AgentFault || error instanceof AgentUnreachable) return [];
+      if (late.aborted || error instanceof AgentFault || error instanceof AgentUnreachable) return [];
       throw error;
     }
   }
