@@ -47,7 +47,8 @@ export const projectView = (row: ProjectRow, seen: Seen, projectsAddress: URL): 
     updated_at: timestamp(row.updated_at_ms),
     version: String(row.version),
   };
-  return { ...view, next: row.state === "destroyed" ? [] : nextOf(view) };
+  const due = seen.deployment !== undefined && seen.deployment.definition_version < row.definition_version;
+  return { ...view, next: row.state === "destroyed" ? [] : nextOf(view, due) };
 };
 
 export const deploymentView = (row: DeploymentRow): DeploymentView => ({
@@ -81,18 +82,27 @@ const states: Readonly<Record<ServiceView["state"], ProjectView["state"]>> = {
   unknown: "stopped",
 };
 
-const nextOf = (view: ProjectView): string[] => {
+/** `due`: the definition has changed since it was deployed. */
+const nextOf = (view: ProjectView, due: boolean): string[] => {
   const files = `The files are in ${view.folder} on the computer ${view.computer}: change them (file_write, file_edit, exec), then call project_deploy.`;
   const troubled = view.services.filter(
     ({ state, desired_state }) => desired_state === "running" && state !== "ready" && state !== "unknown",
   );
-  const logs = troubled.map(
-    ({ name, state }) =>
-      `${name} is ${state}: service_logs {computer: ${view.computer}, service: ${name}} says why.`,
-  );
+  const now = [
+    ...troubled.map(
+      ({ name, state }) =>
+        `${name} is ${state}: service_logs {computer: ${view.computer}, service: ${name}} says why.`,
+    ),
+    ...(view.services.some(({ state }) => state === "unknown")
+      ? [
+          "Nothing of it runs: its computer sleeps or is stopped. A visit, a deploy or computer_wake starts it.",
+        ]
+      : []),
+    ...(due ? ["What it should run has changed: project_deploy makes it so."] : []),
+  ];
   if (view.definition.web === null)
     return [
-      ...logs,
+      ...now,
       files,
       'Nothing is behind the address yet: declare it with project_update, for example definition {"services": [{"name": "web", "command": "python3 -m http.server $PORT"}], "web": "web"}, then project_deploy.',
     ];
@@ -105,7 +115,7 @@ const nextOf = (view: ProjectView): string[] => {
       : [
           `Everyone reaches it at ${view.address}${isWhole(view.published) ? "" : ", as far as `published` says"}.`,
         ];
-  return [...logs, files, ...open];
+  return [...now, files, ...open];
 };
 
 const isWhole = (published: ProjectView["published"]): boolean =>
