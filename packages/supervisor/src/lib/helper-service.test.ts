@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { createHelperService } from "./helper-service.ts";
 
 /** Asks a helper of one line of shell as a program of its own does; what that says and whether it ends by itself. */
 const askOf = async (helper: string): Promise<string> => {
@@ -49,4 +50,26 @@ test("what a step refuses is told with its name", async () => {
 test("a helper that ends, or says what is no answer, fails what waits, and is started again", async () => {
   assert.match(await askOf("read -r line; exit 4"), /^(none undefined .*status 4\n){2}$/);
   assert.match(await askOf("echo nonsense; exec sleep 5"), /^(none undefined .*SIGKILL\n){2}$/);
+});
+
+test("more is asked at once than the helper takes: the rest waits its turn", async (context) => {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-helper-"));
+  context.after(() => rm(directory, { recursive: true }));
+  const agent = join(directory, "agent");
+  // As the real one, it refuses what comes while 64 are under way.
+  const helper = `#!${process.execPath}
+    let underWay = 0;
+    require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+      const { request } = JSON.parse(line);
+      const say = (words) => process.stdout.write(JSON.stringify({ request, ...words }) + "\\n");
+      if (underWay >= 64) return say({ error: { step: "limit", message: "too many requests at once" } });
+      underWay += 1;
+      setTimeout(() => { underWay -= 1; say({ reply: request }); }, 5);
+    });
+  `;
+  await writeFile(agent, helper);
+  await chmod(agent, 0o755);
+  const service = createHelperService({ agent, timeoutMs: 1000 });
+  const replies = await Promise.all(Array.from({ length: 200 }, () => service.ask("try", {})));
+  assert.equal(new Set(replies).size, 200);
 });

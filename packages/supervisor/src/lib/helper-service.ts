@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
 import { HoldfastError } from "@holdfast/contract";
 import { z } from "zod";
+import { createBound } from "./turns.ts";
 
 /**
  * `holdfast-agent host cell serve`: the system calls that Node lacks, and those for which starting a program of the host would take
@@ -23,11 +24,15 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+/** The helper refuses more than 64 at once; what is asked beyond that waits here. */
+const underWayAtMost = 60;
+
 export const createHelperService = (options: {
   readonly agent: string;
   readonly timeoutMs: number;
 }): HelperService => {
   const waiting = new Map<number, Waiting>();
+  const bound = createBound(underWayAtMost);
   let process: ChildProcess | undefined;
   let last = 0;
 
@@ -76,14 +81,17 @@ export const createHelperService = (options: {
 
   return {
     ask: (verb, spec, timeoutMs = options.timeoutMs) =>
-      new Promise((resolve, reject) => {
-        process ??= start();
-        last += 1;
-        waiting.set(last, { resolve, reject });
-        hold(process, "ref");
-        const timeout_s = Math.ceil(timeoutMs / 1000);
-        process.stdin?.write(`${JSON.stringify({ request: last, timeout_s, verb, spec })}\n`);
-      }),
+      bound(
+        () =>
+          new Promise((resolve, reject) => {
+            process ??= start();
+            last += 1;
+            waiting.set(last, { resolve, reject });
+            hold(process, "ref");
+            const timeout_s = Math.ceil(timeoutMs / 1000);
+            process.stdin?.write(`${JSON.stringify({ request: last, timeout_s, verb, spec })}\n`);
+          }),
+      ),
   };
 };
 
