@@ -1,21 +1,27 @@
 import { scrypt, timingSafeEqual, type ScryptOptions } from "node:crypto";
+import { HoldfastError } from "@holdfast/contract";
 import { secretBytes } from "../lib/random.ts";
 
 /** OWASP's password storage cheat sheet, 2024: N = 2^16, r = 8, p = 2 (64 MiB for each hash under way). */
-const cost = { N: 1 << 16, r: 8, p: 2, maxmem: 128 * 1024 * 1024 };
+const ownCost = { N: 1 << 16, r: 8, p: 2, maxmem: 128 * 1024 * 1024 };
 const atOnce = 2;
+/** More than these wait for longer than their senders do. */
+const mostWaiting = 64;
 
+/** Both throw `unavailable` when too many wait already. */
 export interface Passphrases {
   hash(passphrase: string): Promise<string>;
   /** Takes as long for an owner that does not exist (`undefined`) as for a wrong passphrase. */
   verify(passphrase: string, hash: string | undefined): Promise<boolean>;
 }
 
-/** Two at a time; more wait, so that sign-in attempts cannot take the memory. */
-export const createPassphrases = (): Passphrases => {
+/** Two at a time; more wait, and not without end, so that sign-in attempts cannot take the memory. */
+export const createPassphrases = (cost = ownCost): Passphrases => {
   let running = 0;
   const waiting: (() => void)[] = [];
   const derive = async (passphrase: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> => {
+    if (waiting.length >= mostWaiting)
+      throw new HoldfastError("unavailable", "too many sign-ins are under way", { part: "control" });
     if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
     else running += 1;
     try {
