@@ -6,7 +6,8 @@ export interface Place {
 }
 
 const hostHeader = /^(\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?$/;
-const label = /^(?:([1-9][0-9]{0,4})--)?([a-z0-9]([a-z0-9-]*[a-z0-9])?)$/;
+/** Slugs have no double hyphen, so what stands before one is a port. */
+const label = /^(?:([1-9][0-9]{0,4})--)?([a-z][a-z0-9]*(?:-[a-z0-9]+)*)$/;
 
 /** The lower-case name of a Host header without its port; undefined when it is not a host: userinfo, a trailing dot, an odd byte. */
 export const readHost = (value: string): string | undefined => {
