@@ -1,0 +1,359 @@
+import assert from "node:assert/strict";
+import type { Socket } from "node:net";
+import { test } from "node:test";
+import {
+  type Bed,
+  bodyOf,
+  domain,
+  everything,
+  startBed,
+  startTestApp,
+  statusOf,
+  until,
+} from "../../../../test/support/gateway/bed.ts";
+
+const get = (host: string, more = "", path = "/"): string =>
+  `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${more}Connection: close\r\n\r\n`;
+const upgrade = (host: string, more = ""): string =>
+  `GET /ws HTTP/1.1\r\nHost: ${host}\r\n${more}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`;
+/** An app that takes every upgrade and echoes. */
+const echo = (socket: Socket): void => {
+  socket.once("data", () => {
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n");
+    socket.on("data", (piece) => socket.write(piece));
+  });
+  socket.on("end", () => socket.end());
+};
+
+/** A WebSocket as raw bytes; `closedMs` since a moment, once it is closed. */
+const openSocket = async (
+  bed: Bed,
+  head: string,
+): Promise<{ readonly socket: Socket; readonly closed: Promise<number> }> => {
+  const socket = await bed.dial();
+  const closed = new Promise<number>((resolve) => socket.once("close", () => resolve(performance.now())));
+  const first = new Promise<string>((resolve) =>
+    socket.once("data", (piece) => resolve(piece.toString("latin1"))),
+  );
+  socket.write(head);
+  assert.equal(statusOf(await first), 101);
+  return { socket, closed };
+};
+
+test("100: without a right every host answers the same, and nothing is asked, started or recorded", async (context) => {
+  const bed = await startBed(context);
+  const app = await startTestApp(context);
+  const shut = await bed.project("known", app.port);
+  const partly = await bed.project("hooks", app.port, [{ methods: ["POST"], path: "/hooks/*" }]);
+  const gone = await bed.project("gone", app.port);
+  const nothingYet = await bed.project("empty", undefined);
+  bed.control.route({ ...gone.route, removed: true });
+  const hosts = [
+    shut.host,
+    partly.host,
+    gone.host,
+    nothingYet.host,
+    `never.${domain}`,
+    `80--known.${domain}`,
+    `80--never.${domain}`,
+    domain,
+    "127.0.0.2",
+  ];
+  // Only where the address itself is said may the pages differ.
+  const same = (answer: string, host: string): string =>
+    answer.replaceAll(host, "<host>").replace(/Content-Length: \d+/, "");
+  for (const accept of ["text/html", "application/json", "*/*"]) {
+    for (const request of [get, upgrade]) {
+      const answers = new Set<string>();
+      for (const host of hosts)
+        answers.add(same(await bed.raw(request(host, `Accept: ${accept}\r\n`), 150), host));
+      const [answer = "", ...others] = answers;
+      assert.deepEqual(others, [], accept);
+      assert.equal(statusOf(answer), 404);
+      assert.match(answer, /\/sign-in\?to=http%3A%2F%2F<host>%2F/);
+    }
+  }
+  assert.equal(app.seen.length, 0);
+  assert.equal(shut.agent.connections + partly.agent.connections + nothingYet.agent.connections, 0);
+  assert.deepEqual(bed.control.calls, []);
+  assert.deepEqual(bed.control.records, []);
+});
+
+test("100: a credential that gives no right costs one question for every host, and answers 401 for every host", async (context) => {
+  const bed = await startBed(context);
+  const shut = await bed.project("known", (await startTestApp(context)).port);
+  for (const credential of [
+    "Holdfast-Key: hf_x",
+    "Cookie: __Host-holdfast=x",
+    "Holdfast-Key:",
+    `Holdfast-Key: ${"x".repeat(500)}`,
+  ]) {
+    for (const host of [shut.host, `never.${domain}`, `80--known.${domain}`, domain]) {
+      bed.control.calls.length = 0;
+      assert.equal(statusOf(await bed.raw(get(host, `${credential}\r\n`))), 401, `${credential} ${host}`);
+      assert.deepEqual(
+        bed.control.calls.map(({ method }) => method),
+        ["right.find"],
+      );
+    }
+  }
+  assert.equal(shut.agent.connections, 0);
+  await bed.control.stop();
+  for (const host of [shut.host, `never.${domain}`])
+    assert.equal(statusOf(await bed.raw(get(host, "Holdfast-Key: hf_x\r\n"))), 503, host);
+});
+
+test("94: what the platform goes by never reaches an app, and what is the app's reaches it unchanged", async (context) => {
+  const bed = await startBed(context);
+  const app = await startTestApp(context);
+  const project = await bed.project("mine", app.port);
+  project.allow("header", "hf_secret");
+  project.allow("cookie", "session-secret");
+  const sent = [
+    `Holdfast-Key: hf_secret\r\nAuthorization: Basic  dTpw\r\nCookie: a="1 2";b\r\n`,
+    `Cookie: app=1; __Host-holdfast=session-secret; other=2\r\nReferer: http://${project.host}/.holdfast/ticket?t=ticket-secret\r\n`,
+    `Cookie: __Host-holdfast=session-secret\r\nReferer: http://${project.host}/page?q\r\n`,
+    `Cookie: __Host-holdfast=session-secret\r\nCookie: second=line\r\n`,
+    `Holdfast-Key: hf_secret\r\nCookie: __Host-holdfast=session-secret; x=y\r\n`,
+  ];
+  for (const lines of sent) assert.equal(statusOf(await bed.raw(get(project.host, lines))), 200, lines);
+  const own = app.seen.map(({ headers }) =>
+    headers.flatMap((name, index) =>
+      index % 2 === 0 && /^(cookie|authorization|referer|holdfast)/i.test(name)
+        ? [`${name}: ${headers[index + 1]}`]
+        : [],
+    ),
+  );
+  assert.deepEqual(own, [
+    ["Authorization: Basic  dTpw", `Cookie: a="1 2";b`],
+    ["Cookie: app=1; other=2"],
+    [`Referer: http://${project.host}/page?q`],
+    ["Cookie: second=line"],
+    ["Cookie: x=y"],
+  ]);
+  assert.doesNotMatch(JSON.stringify(app.seen), /secret/);
+  const key = `hf_${"a".repeat(43)}`;
+  const misplaced = await bed.raw(
+    get(project.host, `Holdfast-Key: hf_secret\r\nAuthorization: Bearer ${key}\r\n`),
+  );
+  assert.equal(statusOf(misplaced), 400);
+  assert.equal(app.seen.length, sent.length);
+});
+
+test("a ticket or a share link is traded for a cookie of that origin alone, and nothing else is under the prefix", async (context) => {
+  const bed = await startBed(context);
+  const app = await startTestApp(context);
+  const project = await bed.project("mine", app.port, everything);
+  const session = { token: "session", expires_at_ms: Date.now() + 3_600_000 };
+  bed.control.trades.set(`${project.route.project_id} ticket good`, session);
+  bed.control.trades.set(`${project.route.project_id} share link`, session);
+  const own = (path: string, more = ""): Promise<string> => bed.raw(get(project.host, more, path));
+
+  const traded = await own(
+    "/.holdfast/ticket?t=good",
+    "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n",
+  );
+  assert.equal(statusOf(traded), 303, traded);
+  assert.match(traded, /\r\nLocation: \/\r\n/);
+  assert.match(traded, /\r\nCache-Control: no-store\r\n/);
+  assert.match(traded, /\r\nReferrer-Policy: no-referrer\r\n/);
+  assert.match(
+    traded,
+    /\r\nSet-Cookie: __Host-holdfast=session; Path=\/; Max-Age=35\d\d; Secure; HttpOnly; SameSite=Lax\r\n/,
+  );
+  assert.equal(statusOf(await own("/.holdfast/ticket?t=good")), 401, "a ticket works once");
+  assert.equal(statusOf(await own("/.holdfast/share?t=link")), 303);
+  assert.equal(statusOf(await own("/.holdfast/share?t=link")), 303);
+  for (const path of [
+    "/.holdfast/ticket",
+    "/.holdfast/ticket?t=",
+    "/.holdfast/share?t=other",
+    "/.holdfast/share?t=link&t=link",
+  ])
+    assert.equal(statusOf(await own(path)), 401, path);
+  for (const path of [
+    "/.holdfast/",
+    "/.holdfast",
+    "/.holdfast/other",
+    "/.holdfast/share/?t=link",
+    "/%2eholdfast/share?t=link",
+    "/.%68oldfast/x",
+    "//.holdfast/share?t=link",
+    "/.HOLDFAST/share",
+  ])
+    assert.equal(statusOf(await own(path)), 404, path);
+  // Not by a page's own script, or a worker of it.
+  assert.equal(statusOf(await own("/.holdfast/share?t=link", "Sec-Fetch-Mode: cors\r\n")), 404);
+  for (const method of ["POST", "HEAD", "PUT"])
+    assert.equal(
+      statusOf(await bed.raw(get(project.host, "", "/.holdfast/share?t=link").replace("GET", method))),
+      404,
+    );
+  assert.equal(statusOf(await bed.raw(get(`never.${domain}`, "", "/.holdfast/share?t=link"))), 401);
+  assert.equal(app.seen.length, 0);
+  assert.equal(statusOf(await own("/.holdfast-app/x")), 200, "an app's own path that only looks like it");
+});
+
+test("96: a cookie does not work for what another site makes a browser send", async (context) => {
+  const bed = await startBed(context);
+  const app = await startTestApp(context);
+  const project = await bed.project("mine", app.port);
+  project.allow("cookie", "s");
+  project.allow("header", "k");
+  const own = `http://${project.host}`;
+  const rows: readonly (readonly [request: string, lines: string, status: number])[] = [
+    ["GET", "", 200],
+    ["GET", "Sec-Fetch-Site: none\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n", 200],
+    ["GET", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n", 200],
+    ["GET", "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty\r\n", 200],
+    ["GET", "Sec-Fetch-Site: same-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: script\r\n", 404],
+    ["GET", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe\r\n", 404],
+    ["GET", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty\r\n", 404],
+    ["GET", "Origin: http://evil.test\r\n", 404],
+    ["POST", "", 200],
+    ["POST", `Origin: ${own}\r\n`, 200],
+    ["POST", `Sec-Fetch-Site: same-origin\r\nOrigin: ${own}\r\n`, 200],
+    ["POST", "Origin: http://evil.test\r\n", 403],
+    ["POST", `Origin: http://other.${domain}\r\n`, 403],
+    ["POST", `Origin: https://${project.host}\r\n`, 403],
+    ["POST", "Origin: null\r\n", 403],
+    ["POST", `Sec-Fetch-Site: same-site\r\nOrigin: http://other.${domain}\r\n`, 403],
+    ["POST", `Sec-Fetch-Site: cross-site\r\nOrigin: ${own}\r\n`, 403],
+    ["POST", "Sec-Fetch-Site: same-origin\r\nOrigin: http://evil.test\r\n", 403],
+    ["DELETE", "Origin: http://evil.test\r\n", 403],
+  ];
+  for (const [method, lines, status] of rows) {
+    const request = get(project.host, `Cookie: __Host-holdfast=s\r\n${lines}`).replace("GET", method);
+    assert.equal(statusOf(await bed.raw(request)), status, `${method} ${lines}`);
+  }
+  const before = app.seen.length;
+  for (const origin of ["http://evil.test", `http://other.${domain}`, "null"]) {
+    const request = upgrade(project.host, `Cookie: __Host-holdfast=s\r\nOrigin: ${origin}\r\n`);
+    assert.equal(statusOf(await bed.raw(request, 300)), 403, origin);
+  }
+  assert.equal(app.seen.length, before);
+  // A key in a header is never sent by a browser on its own.
+  assert.equal(
+    statusOf(await bed.raw(get(project.host, "Holdfast-Key: k\r\nOrigin: http://evil.test\r\n"))),
+    200,
+  );
+});
+
+test("other ports than the web service's are for rights that reach them, also of a published project", async (context) => {
+  const bed = await startBed(context);
+  const app = await startTestApp(context);
+  const project = await bed.project("mine", app.port, everything);
+  project.allow("header", "all", { ports: true });
+  project.allow("header", "web", { id: "web", ports: false });
+  const host = `20000--mine.${domain}`;
+  assert.equal(statusOf(await bed.raw(get(host))), 404);
+  assert.equal(statusOf(await bed.raw(get(host, "Holdfast-Key: web\r\n"))), 404);
+  assert.equal(statusOf(await bed.raw(get(host, "Holdfast-Key: all\r\n"))), 200);
+  assert.equal(statusOf(await bed.raw(get(`8080--mine.${domain}`, "Holdfast-Key: all\r\n"))), 502);
+});
+
+test("what a part of a project is published by decides about method and path as the app will see them", async (context) => {
+  const bed = await startBed(context);
+  const app = await startTestApp(context);
+  const project = await bed.project("mine", app.port, [{ methods: ["POST"], path: "/hooks/*" }]);
+  const post = (path: string, more = ""): Promise<string> =>
+    bed.raw(get(project.host, more, path).replace("GET", "POST"));
+  assert.equal(
+    statusOf(await post("/hooks/a?b=../c", "X-HTTP-Method-Override: DELETE\r\nX-Original-URL: /admin\r\n")),
+    200,
+  );
+  assert.doesNotMatch(JSON.stringify(app.seen), /admin|DELETE/);
+  for (const path of ["/", "/hooks", "/admin", "/hooks/..%2fadmin", "/hooks//x", "/hooks/%2e%2e;/admin"])
+    assert.equal(statusOf(await post(path)), 404, path);
+  assert.equal(statusOf(await bed.raw(get(project.host, "", "/hooks/a"))), 404);
+  assert.equal(app.seen.length, 1);
+});
+
+test("within a second of a right's end its open sockets are closed, and no other", async (context) => {
+  const bed = await startBed(context);
+  const project = await bed.project("mine", echo);
+  const others = await bed.project("others", echo);
+  project.allow("header", "gone");
+  project.allow("header", "stays");
+  others.allow("header", "other");
+  const [gone, stays, other] = [
+    await openSocket(bed, upgrade(project.host, "Holdfast-Key: gone\r\n")),
+    await openSocket(bed, upgrade(project.host, "Holdfast-Key: stays\r\n")),
+    await openSocket(bed, upgrade(others.host, "Holdfast-Key: other\r\n")),
+  ];
+  const at = performance.now();
+  project.forbid("header", "gone");
+  assert.ok((await gone.closed) - at < 1000);
+  assert.equal(statusOf(await bed.raw(get(project.host, "Holdfast-Key: gone\r\n"))), 401);
+  const echoed = new Promise((resolve) => stays.socket.once("data", resolve));
+  stays.socket.write("still here");
+  await echoed;
+  // What nobody confirms ends, too.
+  const away = performance.now();
+  await bed.control.stop();
+  assert.ok((await stays.closed) - away < 1200);
+  assert.ok((await other.closed) - away < 1200);
+  assert.equal(statusOf(await bed.raw(get(project.host, "Holdfast-Key: stays\r\n"))), 503);
+  await bed.control.start();
+  assert.equal(statusOf(await bed.raw(upgrade(others.host, "Holdfast-Key: other
+"), 200)), 101);
+});
+
+test("within a second of unpublishing, and of a project's end, visitors' sockets are closed; published ones go on without control", async (context) => {
+  const bed = await startBed(context);
+  const project = await bed.project("open", echo, everything);
+  const partly = await bed.project("partly", echo, [{ methods: null, path: "/ws" }]);
+  const removed = await bed.project("removed", echo, everything);
+  removed.allow("header", "k");
+  const visitor = await openSocket(bed, upgrade(project.host));
+  const part = await openSocket(bed, upgrade(partly.host));
+  const owner = await openSocket(bed, upgrade(removed.host, "Holdfast-Key: k\r\n"));
+  await bed.control.stop();
+  assert.equal(
+    statusOf(await bed.raw(upgrade(project.host), 200)),
+    101,
+    "published addresses go on without control",
+  );
+  await bed.control.start();
+
+  const at = performance.now();
+  bed.control.route(
+    { ...project.route, published: null },
+    { ...partly.route, published: [{ methods: null, path: "/other" }] },
+    { ...removed.route, removed: true },
+  );
+  for (const { closed } of [visitor, part, owner]) assert.ok((await closed) - at < 1000);
+  assert.equal(statusOf(await bed.raw(get(project.host))), 404);
+  assert.equal(statusOf(await bed.raw(get(removed.host, "Holdfast-Key: k\r\n"))), 401);
+});
+
+test("visits that were let in are recorded, with whose right it was; nothing else is", async (context) => {
+  const bed = await startBed(context);
+  const app = await startTestApp(context);
+  const project = await bed.project("mine", app.port);
+  project.allow("header", "k", { subject: "asst_1", who: "assistant" });
+  await bed.raw(get(project.host));
+  await bed.raw(get(project.host, "Holdfast-Key: other\r\n"));
+  const body = bodyOf(
+    await bed.raw(
+      get(project.host, "Holdfast-Key: k\r\nContent-Length: 3\r\n", "/a?secret=1").replace("GET", "POST") +
+        "abc",
+    ),
+  );
+  assert.match(body, /secret/);
+  await until(() => bed.control.records.length > 0);
+  const [{ at_ms, duration_ms, sent_bytes, ...record }, ...more] = bed.control.records as [
+    (typeof bed.control.records)[0],
+  ];
+  assert.deepEqual(more, []);
+  assert.ok(Math.abs(at_ms - Date.now()) < 10_000 && duration_ms >= 0 && sent_bytes > body.length);
+  assert.deepEqual(record, {
+    project_id: project.route.project_id,
+    port: null,
+    method: "POST",
+    path: "/a",
+    status: 200,
+    received_bytes: 3,
+    subject: "asst_1",
+  });
+});
