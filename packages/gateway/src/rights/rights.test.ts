@@ -295,8 +295,7 @@ test("within a second of a right's end its open sockets are closed, and no other
   assert.ok((await other.closed) - away < 1200);
   assert.equal(statusOf(await bed.raw(get(project.host, "Holdfast-Key: stays\r\n"))), 503);
   await bed.control.start();
-  assert.equal(statusOf(await bed.raw(upgrade(others.host, "Holdfast-Key: other
-"), 200)), 101);
+  assert.equal(statusOf(await bed.raw(upgrade(others.host, "Holdfast-Key: other\r\n"), 200)), 101);
 });
 
 test("within a second of unpublishing, and of a project's end, visitors' sockets are closed; published ones go on without control", async (context) => {
