@@ -1,4 +1,5 @@
 import type { App } from "../app.ts";
+import { shownText } from "../terminal/log-text.ts";
 import { usageError, type Override } from "./from-operation.ts";
 
 /** File verbs that read and write text here. */
@@ -6,7 +7,7 @@ export const fileOverrides = {
   "file.read": {
     show: async (app: App, output: unknown) => {
       const { content, next_offset: next } = output as { content: string; next_offset: number | null };
-      await app.console.out(content);
+      await app.console.out(app.console.stdoutIsTty ? shownText(content) : content);
       if (next !== null)
         app.console.say(`\nThe file goes on: --offset ${next}, or 'files download' for all of it.`);
     },
@@ -55,8 +56,9 @@ export const fileOverrides = {
         more: boolean;
         ended: boolean;
       };
-      await app.console.out(part.stdout);
-      await app.console.errOut(Buffer.from(part.stderr));
+      const { stdoutIsTty, stderrIsTty } = app.console;
+      await app.console.out(stdoutIsTty ? shownText(part.stdout) : part.stdout);
+      await app.console.errOut(Buffer.from(stderrIsTty ? shownText(part.stderr) : part.stderr));
       if (part.more || !part.ended)
         app.console.hint(
           `${part.more ? "There is more" : "It is still running"}: --cursor ${part.next_cursor}`,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LogText } from "./log-text.ts";
+import { LogText, shownText } from "./log-text.ts";
 
 const log = "\x1b[1;32mready\x1b[0m\r\n10%\r20%\r\n\x1b[2Jgone\x9b\x07 \x1b]0;title\x07 grüß\x1b[3";
 const shown = "ready\n10%\n20%\n\\x1b[2Jgone\\x9b\\x07 \\x1b]0;title\\x07 grüß\\x1b[3";
@@ -17,4 +17,12 @@ test("a log loses its colours and commands nothing, wherever it is cut", () => {
 test("a sequence that never ends is not kept", () => {
   const text = new LogText();
   assert.equal(text.next(`\x1b[${"1;".repeat(40)}`), `\\x1b[${"1;".repeat(40)}`);
+});
+
+test("a file's or an output's text moves no cursor and forges no line of ours", () => {
+  assert.equal(
+    shownText("a\u001b]0;title\u0007b\u001b[2J\r\nc\u009b1A\n"),
+    "a\\x1b]0;title\\x07b\\x1b[2J\nc\\x9b1A\n",
+  );
+  assert.equal(shownText("\u001b[31mred\u001b[0m\u001b["), "red\\x1b[");
 });

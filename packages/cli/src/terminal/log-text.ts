@@ -22,6 +22,12 @@ export class LogText {
   }
 }
 
+/** A whole text of a computer's, a file or an output, as a terminal may have it. */
+export const shownText = (text: string): string => {
+  const log = new LogText();
+  return log.next(text) + log.end();
+};
+
 const escape = "\u001b";
 const colour = new RegExp(`${escape}\\[[0-9;:]*m`, "g");
 /** At the end: what may become a colour or the end of a line; not longer than any colour is. */
