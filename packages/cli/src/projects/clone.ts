@@ -11,6 +11,7 @@ import { fetchBundle, headOf, sendBundle, withTemporary } from "./bundle.ts";
 import { isAncestor, openCheckout, rememberProject, remote } from "./checkout.ts";
 import { showDeployed } from "./deployed.ts";
 import { git } from "./git.ts";
+import { inShell } from "../terminal/in-shell.ts";
 
 /** `projects clone|push|pull`: a project's repository on this machine, for whoever takes the work over. */
 export const addClones = (projects: Command, app: App): void => {
@@ -122,10 +123,11 @@ const pull = async (app: App): Promise<void> => {
     return app.console.say(`Nothing new in ${project}.`);
   }
   if (!(await isAncestor(directory, commit, head.commit))) {
+    const theirs = inShell(`${remote}/${head.branch}`);
     throw new CliError(
       "The project and this clone have both moved on",
       `Each has commits that the other has not. The project's are in ${remote}/${head.branch} now.`,
-      `Bring them together: \`git merge ${remote}/${head.branch}\` (or \`git rebase ${remote}/${head.branch}\`), then \`holdfast projects push\`.`,
+      `Bring them together: \`git merge ${theirs}\` (or \`git rebase ${theirs}\`), then \`holdfast projects push\`.`,
     );
   }
   await git(
