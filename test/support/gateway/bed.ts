@@ -25,6 +25,8 @@ export interface Bed {
   /** Writes bytes as they are and answers all that comes back until the gateway closes, or `quietMs` of silence. */
   raw(bytes: string | Buffer | readonly (string | Buffer)[], quietMs?: number): Promise<string>;
   dial(): Promise<Socket>;
+  /** Moves the gateway's clock on; what is due then happens within its next look, half a second away. */
+  advance(ms: number): void;
 }
 
 export interface Project {
@@ -51,6 +53,8 @@ export const startBed = async (
   const controlSocket = join(directory, "control.sock");
   const control = await startControl(controlSocket);
   const agents: FakeAgent[] = [];
+  let movedMs = 0;
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + movedMs };
   const app = startApp({
     instance: "test",
     domain,
@@ -58,7 +62,7 @@ export const startBed = async (
     tls: options.tls ?? "none",
     controlSocket,
     certificate: undefined,
-    clock: systemClock,
+    clock,
     logger: createLogger({ program: "gateway", now: Date.now, write: () => {} }),
     ingressPath: (computerId) => join(directory, `${computerId}.sock`),
   });
@@ -112,6 +116,9 @@ export const startBed = async (
         },
         forbid: (kind, token) => void control.rights.delete(key(kind, token)),
       };
+    },
+    advance: (ms) => {
+      movedMs += ms;
     },
     dial: () =>
       new Promise((resolve, reject) => {

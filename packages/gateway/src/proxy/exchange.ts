@@ -55,6 +55,12 @@ const freshMs = 1000;
 /** An app that has not begun to answer by then may be asleep. */
 const askAfterMs = 1000;
 
+/**
+ * A visitor that hung up looks like one that only finished asking, until something is sent to it. So long may an answer that has begun be
+ * silent for one that may be gone: an event stream would else be kept for nobody.
+ */
+const goneMs = 2000;
+
 type Phase = "opening" | "asked" | "answering" | "tunnel" | "over";
 
 /** One request and its answer, or one WebSocket, between a visitor and an app. */
@@ -178,10 +184,8 @@ export class Exchange implements UpstreamUser {
     if (!this.#bodyEnded && !this.#appSlow && past(this.#fromVisitorAt, limits.visitBodyStallMs))
       return this.#fail({ kind: "slow_body" });
     const heardAt = Math.max(this.#fromAppAt, this.#fromVisitorAt);
-    if (
-      this.#visitorEndedAt !== undefined &&
-      past(Math.max(heardAt, this.#visitorEndedAt), limits.visitBodyStallMs)
-    )
+    const silentMs = this.#answer ? goneMs : limits.visitBodyStallMs;
+    if (this.#visitorEndedAt !== undefined && past(Math.max(heardAt, this.#visitorEndedAt), silentMs))
       return this.#cut();
     const mayBeSilent = this.#answer?.body === "chunked" || this.#answer?.body === "close";
     if (!mayBeSilent && !this.#visitorSlow && past(heardAt, limits.visitAnswerMs))
