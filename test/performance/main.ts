@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: an instance of its own, peers beside it, interleaved; prints a table with ratios and keeps the raw figures.
  *
- * usage: main.ts [--only computers|addresses] [--rounds n] [--idle n] [--seconds n] [--out FILE]     (root; about ten minutes)
+ * usage: main.ts [--only computers|addresses] [--rounds n] [--idle n] [--seconds n] [--projects n] [--sockets n] [--out FILE]     (root; about ten minutes)
  */
 import { spawnSync } from "node:child_process";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
@@ -22,6 +22,8 @@ const main = async (): Promise<void> => {
       only: { type: "string", default: "" },
       rounds: { type: "string", default: "12" },
       idle: { type: "string", default: "100" },
+      projects: { type: "string", default: "100" },
+      sockets: { type: "string", default: "1000" },
       seconds: { type: "string", default: "3" },
       out: { type: "string", default: join(root, "bench-results/latest.json") },
     },

@@ -18,9 +18,12 @@ export const firstEventMs = async (target: Target): Promise<number> => {
   const since = performance.now();
   socket.write(`GET /events HTTP/1.1\r\nHost: ${target.host}\r\n\r\n`);
   try {
-    for await (const chunk of socket.iterator({ destroyOnReturn: false }))
-      if (String(chunk).includes("data: first")) return performance.now() - since;
-    throw new Error("the stream ended before its first event");
+    let text = "";
+    for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+      text += String(chunk);
+      if (text.includes("data: first")) return performance.now() - since;
+    }
+    throw new Error(`the stream ended before its first event: ${text.slice(0, 500)}`);
   } finally {
     socket.destroy();
   }

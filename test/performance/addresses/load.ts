@@ -27,8 +27,10 @@ export const load = async (
     { env: { ...process.env, ...tools.environment } },
   );
   if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`requests failed: ${stdout}`);
+  const requestsPerSecond = Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1] ?? 0);
+  if (requestsPerSecond === 0) throw new Error(`nothing was answered: ${stdout}`);
   return {
-    requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1] ?? Number.NaN),
+    requestsPerSecond,
     medianMs: milliseconds(/^\s+50%\s+([\d.]+)(us|ms|s)/m.exec(stdout)),
     p99Ms: milliseconds(/^\s+99%\s+([\d.]+)(us|ms|s)/m.exec(stdout)),
   };

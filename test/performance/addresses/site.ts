@@ -1,6 +1,6 @@
 import { execFile, fork } from "node:child_process";
 import { once } from "node:events";
-import { chown, readFile, rename, stat } from "node:fs/promises";
+import { chmod, chown, readFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
@@ -128,7 +128,7 @@ const startSplice = async (
 ): Promise<() => Promise<void>> => {
   const socket = ingressSocketPath(instance.name, computer);
   const own = `${socket}.own`;
-  const { uid, gid } = await stat(socket);
+  const { uid, gid, mode } = await stat(socket);
   await rename(socket, own);
   const child = fork(
     join(import.meta.dirname, "splice.ts"),
@@ -141,6 +141,7 @@ const startSplice = async (
   );
   await once(child, "message", { signal: AbortSignal.timeout(10_000) });
   await chown(socket, uid, gid);
+  await chmod(socket, mode & 0o777);
   return async () => {
     await end(child);
     await rename(own, socket);
