@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, test } from "node:test";
 import { createIds, systemClock } from "@holdfast/kit";
@@ -60,6 +60,21 @@ test("a cell whose lease ends is frozen, by the supervisor's own clock", async (
     (cell) => cell.computer_id === id,
   )?.state;
   assert.equal(state, "frozen");
+});
+
+test("a lease ends also while the supervisor cannot serve, and the computer goes on once it can", async () => {
+  const [ending, going] = [await host.newComputer(), await host.newComputer()];
+  await host.kill();
+  const path = join(host.places.run, "supervisor-state/cells", `${ending}.json`);
+  const record = JSON.parse(await readFile(path, "utf8")) as object;
+  await writeFile(path, JSON.stringify({ ...record, leaseEndsAtMs: Date.now() - 1000 }));
+  await assert.rejects(host.start({ flags: ["--policy", "/nonexistent"] }), /policy: /);
+  await untilValue("it is frozen", async () => (await isFreezing(ending)) || undefined);
+  assert.equal(await isFreezing(going), false);
+  await host.kill();
+  await host.start();
+  await host.control.call("cell.start", { computer_id: ending, size, lease_ms: 60_000 });
+  for (const id of [ending, going]) assert.equal((await host.exec(id, ["/bin/true"])).code, 0);
 });
 
 test("after a reboot nothing is adopted, nothing is left, and the computer starts with its files", async () => {
@@ -206,13 +221,16 @@ test("killed at each named point, the next start and the same calls again end we
   }
 });
 
-const processesOf = async (computerId: string): Promise<number[]> => {
-  const directories = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(
-    (root) => `${root}/holdfast-${host.shortId}/${computerId}`,
+const readGroup = async (computerId: string, file: string): Promise<string> => {
+  const paths = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(
+    (root) => `${root}/holdfast-${host.shortId}/${computerId}/${file}`,
   );
-  const read = directories.map((directory) => readFile(`${directory}/cgroup.procs`, "utf8").catch(() => ""));
-  return (await Promise.all(read)).join("").split("\n").filter(Boolean).map(Number);
+  return (await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => "")))).join("");
 };
+const isFreezing = async (computerId: string): Promise<boolean> =>
+  (await readGroup(computerId, "cgroup.freeze")).trim() === "1";
+const processesOf = async (computerId: string): Promise<number[]> =>
+  (await readGroup(computerId, "cgroup.procs")).split("\n").filter(Boolean).map(Number);
 
 test("killed at cell.adopt:down, while it takes down what an earlier one left half-made, the next start goes on", async () => {
   const id = newId("computer");
