@@ -26,6 +26,9 @@ import { version } from "./lib/version.ts";
 import { readCertificate, watchCertificate } from "./lib/certificate.ts";
 import { readOptions } from "./options.ts";
 
+const routesWithinMs = 2000;
+const routesLookMs = 10;
+
 const main = async (): Promise<void> => {
   const clock = systemClock;
   const level = process.env["HOLDFAST_LOG_LEVEL"] === "debug" ? "debug" : "info";
@@ -59,6 +62,11 @@ const main = async (): Promise<void> => {
         process.exit(1);
       });
     });
+  }
+  // Visitors of a start wait in the listeners' queues for what control says, which is mostly there in no time.
+  for (const end = clock.monotonic() + routesWithinMs; app.notReady() !== undefined; ) {
+    if (clock.monotonic() > end || stopping.signal.aborted) break;
+    await clock.sleep(routesLookMs);
   }
   for (const fd of options.visitDescriptors) await app.visits.listen({ fd });
   if (options.askDescriptor !== undefined) await app.ask.listen({ fd: options.askDescriptor });

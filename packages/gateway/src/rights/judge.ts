@@ -5,6 +5,7 @@ import { matchRule, opensEverything } from "../routes/rules.ts";
 import type { RouteTable } from "../routes/table.ts";
 import { isSafeWithCookie } from "./cross-site.ts";
 import type { Credential, FoundRight, HeldRight, Rights } from "./rights.ts";
+import type { WrongCredentials } from "./wrong-credentials.ts";
 
 /**
  * A project that nobody has. What is asked of control about a host without a project is asked about this one, so that the same questions go
@@ -31,11 +32,13 @@ export type Verdict =
   /** A cookie came along with what another site made a browser send. */
   | { readonly kind: "cross_site" }
   /** Control cannot say. */
-  | { readonly kind: "unavailable" };
+  | { readonly kind: "unavailable" }
+  /** Too much that gives no right was shown from there. */
+  | { readonly kind: "too_many" };
 
 export interface Judge {
-  /** At once where nothing has to be asked. Never rejects. */
-  judge(head: RequestHead): Verdict | Promise<Verdict>;
+  /** At once where nothing has to be asked. `from` is the visitor's address. Never rejects. */
+  judge(head: RequestHead, from: string): Verdict | Promise<Verdict>;
   /** Whether a request that a rule let in would be let in now. */
   stillOpen(route: Route | undefined, head: Pick<RequestHead, "method" | "path">): boolean;
 }
@@ -49,11 +52,14 @@ export const createJudge = (options: {
   readonly scheme: "http" | "https";
   readonly table: RouteTable;
   readonly rights: Rights;
+  readonly wrong: WrongCredentials;
 }): Judge => {
-  const { domain, scheme, table, rights } = options;
+  const { domain, scheme, table, rights, wrong } = options;
 
   return {
-    judge: (head) => {
+    judge: (head, from) => {
+      // Who has not been told yet what there is cannot say that something is not there.
+      if (!table.filled) return { kind: "unavailable" };
       const place = readPlace(head.host, domain);
       const route = place && table.find(place.slug);
       const port = place?.port;
@@ -68,9 +74,12 @@ export const createJudge = (options: {
         if (safe === "no") return { kind: "cross_site" };
         if (safe === "not_shown") return { kind: "nothing" };
       }
-      const found = rights.find(route?.project_id ?? nobodysProject, credential);
+      const projectId = route?.project_id ?? nobodysProject;
+      if (!rights.holds(projectId, credential) && !wrong.mayTry(from)) return { kind: "too_many" };
+      const found = rights.find(projectId, credential);
       if (!(found instanceof Promise)) return verdictOf(found, route, port);
       return found.then((settled) => {
+        if (settled === "refused") wrong.wasWrong(from);
         // Asking took its time: the project may have gone, or moved, meanwhile.
         const now = place && table.find(place.slug);
         return verdictOf(settled, now?.project_id === route?.project_id ? now : undefined, port);
