@@ -68,6 +68,7 @@ export const planControl = async (
       modules: [
         "app.ts",
         "serve.ts",
+        "doors/gateway/server.ts",
         "doors/launcher/server.ts",
         "doors/gateway/server.ts",
         "doors/mcp/index.ts",
