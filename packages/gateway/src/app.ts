@@ -9,6 +9,7 @@ import { createWaker } from "./proxy/waker.ts";
 import { createRecords } from "./records/batch.ts";
 import { createJudge } from "./rights/judge.ts";
 import { createRights } from "./rights/rights.ts";
+import { createWrongCredentials } from "./rights/wrong-credentials.ts";
 import { createTrade } from "./rights/trade.ts";
 import { createRouteTable } from "./routes/table.ts";
 import { watchRoutes } from "./routes/watch.ts";
@@ -53,12 +54,13 @@ export const startApp = (options: AppOptions): App => {
   });
   const rights = createRights({ control: forRights, clock, logger });
   const records = createRecords({ control: forRecords, clock, logger });
+  const wrong = createWrongCredentials(clock);
   const visits: VisitDoor = createVisitDoor({
     certificate: options.certificate,
     clock,
     shared: {
-      judge: createJudge({ domain, scheme, table, rights }),
-      trade: createTrade({ domain, table, control: forRights, clock, logger }),
+      judge: createJudge({ domain, scheme, table, rights, wrong }),
+      trade: createTrade({ domain, table, control: forRights, clock, logger, wrong }),
       proxy: { pool, waker: createWaker({ control: forWaking, clock, logger }), clock },
       pages: createPages({ address: options.address, scheme }),
       records,

@@ -61,6 +61,9 @@ const askAfterMs = 1000;
  */
 const goneMs = 2000;
 
+/** A WebSocket on which nothing was said for so long may have to go when others find no connection. */
+const tunnelPatienceMs = 10_000;
+
 type Phase = "opening" | "asked" | "answering" | "tunnel" | "over";
 
 /** One request and its answer, or one WebSocket, between a visitor and an app. */
@@ -222,6 +225,16 @@ export class Exchange implements UpstreamUser {
       this.#leave(false);
       this.#visitor.answered(false);
     } else this.#lost();
+  }
+
+  stalledSince(): number | undefined {
+    if (this.#phase === "tunnel") return Math.max(this.#fromAppAt, this.#fromVisitorAt) + tunnelPatienceMs;
+    if (this.#visitorSlow) return this.#slowSince;
+    return this.#bodyEnded || this.#appSlow ? undefined : this.#fromVisitorAt;
+  }
+
+  evict(): void {
+    this.#fail({ kind: "crowded" });
   }
 
   #open(): void {

@@ -30,7 +30,10 @@ interface Lane {
   readonly key: LaneKey;
   readonly name: string;
   readonly idle: Upstream[];
+  readonly all: Set<Upstream>;
   open: number;
+  /** It is being looked for connections whose visitors do nothing. */
+  evicting: boolean;
   /** Each takes over the place of one that was open: with the connection, or to open another in its place. */
   readonly waiting: ((given: Upstream | "room") => void)[];
 }
@@ -39,6 +42,9 @@ interface Lane {
 const idleAtMost = 2048;
 /** Apps close a connection when they like; it is not given out in the last moments that they promised. */
 const keptMarginMs = 1000;
+/** While others wait for a connection, one whose visitor does nothing is not kept longer than this; looked for this often. */
+const stalledMs = 500;
+const evictEveryMs = 100;
 
 /** Connections into cells, by project, computer and port. */
 export const createPool = (options: {
@@ -55,7 +61,7 @@ export const createPool = (options: {
     const name = nameOf(key);
     const known = lanes.get(name);
     if (known) return known;
-    const made: Lane = { key, name, idle: [], open: 0, waiting: [] };
+    const made: Lane = { key, name, idle: [], all: new Set(), open: 0, evicting: false, waiting: [] };
     lanes.set(name, made);
     return made;
   };
@@ -71,12 +77,33 @@ export const createPool = (options: {
     const of = laneOf.get(upstream);
     if (!of) return;
     laneOf.delete(upstream);
+    of.all.delete(upstream);
     const index = of.idle.indexOf(upstream);
     if (index >= 0) {
       of.idle.splice(index, 1);
       idleCount -= 1;
     }
     left(of);
+  };
+
+  /** Ends the use of the connection whose visitor has let it wait longest, if that is long enough. */
+  const evict = (of: Lane): void => {
+    let longest: Upstream | undefined;
+    let since = clock.monotonic() - stalledMs;
+    for (const upstream of of.all) {
+      const stalled = upstream.user?.stalledSince();
+      if (stalled === undefined || stalled > since) continue;
+      longest = upstream;
+      since = stalled;
+    }
+    longest?.user?.evict();
+  };
+  /** While somebody waits in the lane. */
+  const evictForWaiting = (of: Lane): void => {
+    of.evicting = of.waiting.length > 0;
+    if (!of.evicting) return;
+    for (let count = of.waiting.length; count > 0; count -= 1) evict(of);
+    clock.after(evictEveryMs, () => evictForWaiting(of));
   };
 
   const turn = (of: Lane): Promise<Upstream | "room" | "crowded"> =>
@@ -91,6 +118,7 @@ export const createPool = (options: {
         resolve("crowded");
       });
       of.waiting.push(give);
+      if (!of.evicting) evictForWaiting(of);
     });
 
   const closeIdle = (of: Lane, keep: (upstream: Upstream) => boolean): void => {
@@ -105,18 +133,27 @@ export const createPool = (options: {
       const of = lanes.get(nameOf(key));
       if (!of) return undefined;
       const now = clock.monotonic();
-      for (let upstream = of.idle.pop(); upstream; upstream = of.idle.pop()) {
-        idleCount -= 1;
-        if (upstream.usable && now < upstream.idleUntil && now - upstream.idleSince <= withinMs)
+      for (let upstream = of.idle.at(-1); upstream; upstream = of.idle.at(-1)) {
+        if (upstream.usable && now < upstream.idleUntil) {
+          // The last was used last: the others wait longer.
+          if (now - upstream.idleSince > withinMs) return undefined;
+          of.idle.pop();
+          idleCount -= 1;
           return upstream;
+        }
         upstream.destroy();
         forget(upstream);
-        if (!lanes.has(of.name)) return undefined;
       }
       return undefined;
     },
     open: async (key, withinMs) => {
       const of = lane(key);
+      const [oldest] = of.idle;
+      if (of.open >= limits.visitUpstreamSockets && oldest) {
+        oldest.destroy();
+        forget(oldest);
+        lanes.set(of.name, of);
+      }
       if (of.open < limits.visitUpstreamSockets) of.open += 1;
       else if (of.waiting.length >= limits.visitsWaiting) return "crowded";
       else {
@@ -131,7 +168,10 @@ export const createPool = (options: {
         onClose: forget,
       });
       if (typeof opened === "string") left(of);
-      else laneOf.set(opened, of);
+      else {
+        laneOf.set(opened, of);
+        of.all.add(opened);
+      }
       return opened;
     },
     release: (upstream, keptMs) => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
+import { limits } from "@holdfast/contract";
 import {
   bodyOf,
   everything,
@@ -250,4 +251,32 @@ test("visitors of HTTP/1.0 get answers without chunks, and HEAD gets no body", a
   assert.match(old, /^HTTP\/1\.1 200 OK\r\n(?!.*chunked).*\r\n\r\none two$/s);
   const head = await bed.raw(`HEAD / HTTP/1.1\r\nHost: ${project.host}\r\nConnection: close\r\n\r\n`);
   assert.match(head, /^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n$/s);
+});
+
+test("97: visitors who let a project's connections wait make room for those who do not", async (context) => {
+  const bed = await startBed(context);
+  let answered = 0;
+  const app = await startTestApp(context, (request, response) => {
+    request.resume();
+    if (request.method === "GET") {
+      answered += 1;
+      response.end("served");
+    }
+  });
+  const project = await bed.project("open", app.port, everything);
+  const slow = await Promise.all(Array.from({ length: limits.visitUpstreamSockets }, () => bed.dial()));
+  context.after(() => slow.forEach((socket) => socket.destroy()));
+  for (const socket of slow)
+    socket.write(`POST / HTTP/1.1\r\nHost: ${project.host}\r\nContent-Length: 1000000\r\n\r\nabc`);
+  await until(() => app.seen.length === slow.length);
+  const get = `GET / HTTP/1.1\r\nHost: ${project.host}\r\nConnection: close\r\n\r\n`;
+  for (let count = 0; count < 3; count += 1) {
+    const asked = performance.now();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => bed.raw(get, 3000)));
+    assert.ok(answers.every((answer) => answer.endsWith("served")));
+    assert.ok(performance.now() - asked < 1500);
+  }
+  assert.equal(answered, 60);
+  // No more of them than was needed.
+  assert.ok(project.agent.connections < slow.length + 60);
 });

@@ -10,6 +10,10 @@ export interface UpstreamUser {
   upstreamDrained(): void;
   /** It is closed; nothing more comes of it. */
   upstreamGone(): void;
+  /** Monotonic: since when nothing happens because of the visitor; undefined when it is not the visitor who is waited for. */
+  stalledSince(): number | undefined;
+  /** Others need the connection more. */
+  evict(): void;
 }
 
 /** `absent`: nobody takes connections there, so no cell runs. `silent`: taken, and not answered in time. */
@@ -42,6 +46,10 @@ export class Upstream {
   /** Nothing has come and nobody has hung up since it was last used. */
   get usable(): boolean {
     return !this.#ended && !this.#closed && !this.#socket.destroyed;
+  }
+
+  get user(): UpstreamUser | undefined {
+    return this.#user;
   }
 
   attach(user: UpstreamUser): void {

@@ -75,11 +75,11 @@ export const createJudge = (options: {
         if (safe === "not_shown") return { kind: "nothing" };
       }
       const projectId = route?.project_id ?? nobodysProject;
-      if (!rights.holds(projectId, credential) && !wrong.mayTry(from)) return { kind: "too_many" };
-      const found = rights.find(projectId, credential);
-      if (!(found instanceof Promise)) return verdictOf(found, route, port);
-      return found.then((settled) => {
-        if (settled === "refused") wrong.wasWrong(from);
+      const known = rights.known(projectId, credential);
+      if (known) return verdictOf(known, route, port);
+      if (!wrong.mayTry(from)) return { kind: "too_many" };
+      return rights.find(projectId, credential).then((settled) => {
+        if (settled !== "refused") wrong.wasRight(from);
         // Asking took its time: the project may have gone, or moved, meanwhile.
         const now = place && table.find(place.slug);
         return verdictOf(settled, now?.project_id === route?.project_id ? now : undefined, port);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { test } from "node:test";
+import { limits } from "@holdfast/contract";
 import {
   type Bed,
   bodyOf,
@@ -355,4 +356,30 @@ test("visits that were let in are recorded, with whose right it was; nothing els
     received_bytes: 3,
     subject: "asst_1",
   });
+});
+
+test("a network that shows wrong credentials again and again is told to wait; rights that hold go on", async (context) => {
+  const bed = await startBed(context);
+  const app = await startTestApp(context);
+  const project = await bed.project("mine", app.port);
+  project.allow("header", "k");
+  const own = (): Promise<string> => bed.raw(get(project.host, "Holdfast-Key: k\r\n"));
+  assert.equal(statusOf(await own()), 200);
+  const known = get(project.host, "Holdfast-Key: other\r\n");
+  const wrong = [
+    ...Array.from({ length: limits.unknownCredentialsPerWindow + 20 }, (_, index) =>
+      get(`never.${domain}`, `Holdfast-Key: wrong-${index}\r\n`),
+    ),
+    known,
+    get(project.host, "", "/.holdfast/share?t=x"),
+    get(project.host, "Holdfast-Key: k\r\n"),
+  ];
+  const answers = await bed.raw(wrong.join("").replaceAll("Connection: close\r\n", ""), 500);
+  const statuses = [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+  assert.equal(statuses.length, wrong.length);
+  assert.ok(statuses.slice(0, limits.unknownCredentialsPerWindow).every((status) => status === "401"));
+  assert.deepEqual(statuses.slice(-3), ["429", "429", "200"]);
+  bed.advance(60_000);
+  await until(async () => statusOf(await own()) === 200);
+  assert.equal(statusOf(await bed.raw(known)), 401);
 });

@@ -26,8 +26,10 @@ export interface Credential {
 export type FoundRight = HeldRight | "refused" | "unavailable";
 
 export interface Rights {
-  /** At once when it is known and confirmed, else by asking control. Never rejects. */
-  find(projectId: string, credential: Credential): FoundRight | Promise<FoundRight>;
+  /** One that was found before and is confirmed: nothing has to be asked. */
+  known(projectId: string, credential: Credential): HeldRight | undefined;
+  /** By asking control. Never rejects. */
+  find(projectId: string, credential: Credential): Promise<FoundRight>;
   /** Looks at what is in use every `limits.rightCheckMs` until the signal aborts. */
   watch(signal: AbortSignal): Promise<void>;
 }
@@ -51,6 +53,8 @@ export const createRights = (options: {
   const { control, clock, logger } = options;
   const held = new Map<string, Held>();
   const lookups = new Map<string, Promise<FoundRight>>();
+
+  const keyOf = (projectId: string, { kind, token }: Credential): string => `${projectId} ${kind} ${token}`;
 
   const fresh = (entry: Held): boolean =>
     clock.monotonic() - entry.confirmedAt <= limits.rightGraceMs && entry.right.expires_at_ms > clock.now();
@@ -120,13 +124,14 @@ export const createRights = (options: {
   };
 
   return {
-    find: (projectId, credential) => {
-      const key = `${projectId} ${credential.kind} ${credential.token}`;
-      const known = held.get(key);
-      if (known && fresh(known)) {
-        known.usedAt = clock.monotonic();
-        return known;
-      }
+    known: (projectId, credential) => {
+      const entry = held.get(keyOf(projectId, credential));
+      if (!entry || !fresh(entry)) return undefined;
+      entry.usedAt = clock.monotonic();
+      return entry;
+    },
+    find: async (projectId, credential) => {
+      const key = keyOf(projectId, credential);
       const underWay = lookups.get(key);
       if (underWay) return underWay;
       if (lookups.size >= lookupsAtOnce) return "unavailable";

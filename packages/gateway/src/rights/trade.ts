@@ -4,6 +4,7 @@ import { readPlace } from "../head/host.ts";
 import type { RequestHead } from "../head/request.ts";
 import type { RouteTable } from "../routes/table.ts";
 import { nobodysProject } from "./judge.ts";
+import type { WrongCredentials } from "./wrong-credentials.ts";
 
 export interface Session {
   readonly token: string;
@@ -12,7 +13,7 @@ export interface Session {
 }
 
 /** What comes of a request to the gateway's own part of an origin. `nothing`: no such page, as of any path without a right. */
-export type Traded = Session | "nothing" | "refused" | "unavailable";
+export type Traded = Session | "nothing" | "refused" | "unavailable" | "too_many";
 
 const tradesAtOnce = 100;
 const tradeMs = 5000;
@@ -35,11 +36,12 @@ export const createTrade = (options: {
   readonly control: RpcClient<ControlGatewayMethods>;
   readonly clock: Clock;
   readonly logger: Logger;
-}): ((head: RequestHead) => Promise<Traded>) => {
-  const { domain, table, control, clock, logger } = options;
+  readonly wrong: WrongCredentials;
+}): ((head: RequestHead, from: string) => Promise<Traded>) => {
+  const { domain, table, control, clock, logger, wrong } = options;
   let underWay = 0;
 
-  return async (head) => {
+  return async (head, from) => {
     const kind = kinds.get(head.path);
     if (kind === undefined || head.method !== "GET") return "nothing";
     // A page's own script, or a worker of it, does not trade what a person was given.
@@ -48,7 +50,8 @@ export const createTrade = (options: {
     const [token] = tokens;
     if (token === undefined || tokens.length > 1 || token === "" || token.length > longestToken)
       return "refused";
-    if (underWay >= tradesAtOnce) return "unavailable";
+    if (underWay >= tradesAtOnce || !table.filled) return "unavailable";
+    if (!wrong.mayTry(from)) return "too_many";
     const place = readPlace(head.host, domain);
     const route = place && table.find(place.slug);
     underWay += 1;
@@ -59,9 +62,11 @@ export const createTrade = (options: {
         { timeoutMs: tradeMs },
       );
       if (!session || session.expires_at_ms <= clock.now()) return "refused";
+      wrong.wasRight(from);
       return { token: session.token, expiresAtMs: session.expires_at_ms };
     } catch (error) {
       logger.debug("control did not trade", { kind, error });
+      wrong.wasRight(from);
       return "unavailable";
     } finally {
       underWay -= 1;

@@ -24,6 +24,7 @@ const reasons: Readonly<Record<number, string>> = {
   408: "Request Timeout",
   414: "URI Too Long",
   417: "Expectation Failed",
+  429: "Too Many Requests",
   431: "Request Header Fields Too Large",
   502: "Bad Gateway",
   503: "Service Unavailable",

@@ -59,6 +59,13 @@ export const createPages = (options: { readonly address: URL; readonly scheme: s
       refreshes: true,
     }),
 
+    tooMany: (): Page => ({
+      status: 429,
+      title: "Too many wrong keys came from your network",
+      text: ["None is looked at for a while. Try again in a minute."],
+      retryAfterS: 60,
+    }),
+
     misplacedKey: (): Page => ({
       status: 400,
       title: "The key is in the wrong place",

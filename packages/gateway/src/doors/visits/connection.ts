@@ -15,7 +15,7 @@ import { Ahead } from "./ahead.ts";
 import type { Evictable, Seat } from "./ledger.ts";
 import { type Allowed, pageOfTrade, pageOfVerdict, recordOf, visitorLeft } from "./outcome.ts";
 import type { RouteChange, Shared } from "./shared.ts";
-import { addressOf, visitorOf } from "./visitor-address.ts";
+import { visitorOf } from "./visitor-address.ts";
 
 /** After the last answer: for so long, and so much, what the visitor still sends is read, so that the answer is not lost to a reset. */
 const lingerMs = 2000;
@@ -77,6 +77,11 @@ export class Connection implements Visitor, RightUser, Evictable {
 
   evict(): void {
     this.destroy();
+  }
+
+  /** Monotonic: since when it is this visitor who is waited for. */
+  stalledSince(): number | undefined {
+    return this.#phase === "lingering" ? this.#since : this.#exchange?.stalledSince();
   }
 
   /** The gateway ends: closes at once what waits, and the rest after its answer. */
@@ -256,31 +261,32 @@ export class Connection implements Visitor, RightUser, Evictable {
   }
 
   #request(head: RequestHead): void {
-    const { clock, judge, pages, trade } = this.#shared;
+    const { believesProxy, clock, judge, pages, trade } = this.#shared;
     this.#seat.serves(this);
     this.#phase = "deciding";
     this.#head = head;
     this.#startedAt = clock.monotonic();
     if (head.misplacedKey) return this.#answer(pages.misplacedKey(), false);
+    const from = visitorOf(this.#seat.address, head, believesProxy);
     if (isOwnPath(head.path)) {
-      void trade(head).then((traded) => {
+      void trade(head, from).then((traded) => {
         if (this.#phase === "deciding") this.#answer(pageOfTrade(traded, head, pages, clock), false);
       });
       return;
     }
     const decide = (verdict: Verdict): void => {
       if (this.#phase !== "deciding") return;
-      if (verdict.kind === "allowed") this.#let(head, verdict);
+      if (verdict.kind === "allowed") this.#let(head, verdict, from);
       else this.#answer(pageOfVerdict(verdict, head, pages), false);
     };
-    const verdict = judge.judge(head);
+    const verdict = judge.judge(head, from);
     if (verdict instanceof Promise) void verdict.then(decide);
     else decide(verdict);
   }
 
   /** The one place from which a computer is reached. */
-  #let(head: RequestHead, allowed: Allowed): void {
-    const { proxy, scheme, believesProxy } = this.#shared;
+  #let(head: RequestHead, allowed: Allowed, from: string): void {
+    const { proxy, scheme } = this.#shared;
     const { route, right } = allowed;
     const port = allowed.port ?? route.port;
     this.#allowed = allowed;
@@ -294,11 +300,7 @@ export class Connection implements Visitor, RightUser, Evictable {
       lane: { projectId: route.project_id, computerId: route.computer_id, port },
       isWeb: allowed.port === undefined,
       rightId: right?.right.id ?? null,
-      told: {
-        from: visitorOf(addressOf(this.#socket), head, believesProxy),
-        scheme,
-        narrow: allowed.narrow,
-      },
+      told: { from, scheme, narrow: allowed.narrow },
     });
     this.#exchange = exchange;
     exchange.start();

@@ -26,6 +26,10 @@ export interface VisitDoor {
 
 const backlog = 4096;
 const closingLookMs = 50;
+/** When there is no seat left: visitors who let it wait this long, so many of them, and not more often than this. */
+const stalledMs = 3000;
+const evictedTogether = 64;
+const evictEveryMs = 100;
 
 /** Listens for visitors: plain HTTP, or TLS when there is a certificate. */
 export const createVisitDoor = (options: {
@@ -41,11 +45,27 @@ export const createVisitDoor = (options: {
   const servers: Server[] = [];
   const tlsServers: ReturnType<typeof createTlsServer>[] = [];
   let ending = false;
+  let evictedAt = -Infinity;
   const shared: Shared = { ...options.shared, ending: () => ending };
+
+  /** All who are served make no room for others, however long they let it wait: then the longest-waiting go. */
+  const evictStalled = (): boolean => {
+    const now = clock.monotonic();
+    if (now - evictedAt < evictEveryMs) return false;
+    evictedAt = now;
+    const stalled = [...connections]
+      .map((connection) => ({ connection, since: connection.stalledSince() ?? now }))
+      .filter(({ since }) => now - since > stalledMs)
+      .toSorted((one, other) => one.since - other.since);
+    for (const { connection } of stalled.slice(0, evictedTogether)) connection.destroy();
+    return stalled.length > 0;
+  };
 
   const seat = (socket: Socket): Seat | undefined => {
     const address = addressOf(socket);
-    const taken = ledger.seat(address, !(shared.believesProxy && isLoopback(address)));
+    const counted = !(shared.believesProxy && isLoopback(address));
+    const taken =
+      ledger.seat(address, counted) ?? (evictStalled() ? ledger.seat(address, counted) : undefined);
     if (taken) socket.on("close", () => taken.leave());
     else socket.destroy();
     return taken;

@@ -23,6 +23,8 @@ export const pageOfVerdict = (verdict: Exclude<Verdict, Allowed>, head: RequestH
       return pages.crossSite();
     case "unavailable":
       return pages.unavailable();
+    case "too_many":
+      return pages.tooMany();
   }
 };
 
@@ -31,6 +33,7 @@ export const pageOfTrade = (traded: Traded, head: RequestHead, pages: Pages, clo
   if (traded === "nothing") return pages.nothing(head.hostHeader);
   if (traded === "refused") return pages.linkRefused(head.hostHeader);
   if (traded === "unavailable") return pages.unavailable();
+  if (traded === "too_many") return pages.tooMany();
   const seconds = Math.max(1, Math.floor((traded.expiresAtMs - clock.now()) / 1000));
   return pages.traded(
     `${sessionCookie}=${traded.token}; Path=/; Max-Age=${seconds}; Secure; HttpOnly; SameSite=Lax`,

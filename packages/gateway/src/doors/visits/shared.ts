@@ -10,7 +10,7 @@ import type { Pages } from "../pages/pages.ts";
 /** What all connections of visitors share. */
 export interface Shared {
   readonly judge: Judge;
-  readonly trade: (head: RequestHead) => Promise<Traded>;
+  readonly trade: (head: RequestHead, from: string) => Promise<Traded>;
   readonly proxy: Proxy;
   readonly pages: Pages;
   readonly records: Records;
