@@ -86,7 +86,8 @@ export const call = async (
 ): Promise<unknown> => {
   const send = (client: HoldfastClient): Promise<unknown> =>
     client.call(operation.name, input, idempotencyKey === undefined ? {} : { idempotencyKey });
-  if (operation.scope === "owner") return asOwner(app, send);
+  // What a ticket opens ends with the session that made it.
+  if (operation.scope === "owner") return asOwner(app, send, { signOut: operation.name !== "project.open" });
   const client = await app.client();
   return slow(app, operation, () => send(client));
 };

@@ -7,9 +7,14 @@ import { signInSecret } from "./key.ts";
 
 /**
  * Signs in, runs, and signs out. The session lives in this process only: nothing on disk would make anybody an owner who cannot say the
- * passphrase, not even a program that runs as the same user.
+ * passphrase, not even a program that runs as the same user. With `signOut` false it is left to end by itself, for what ends with it; its
+ * token is forgotten all the same.
  */
-export const asOwner = async <T>(app: App, run: (client: HoldfastClient) => Promise<T>): Promise<T> => {
+export const asOwner = async <T>(
+  app: App,
+  run: (client: HoldfastClient) => Promise<T>,
+  { signOut = true }: { readonly signOut?: boolean } = {},
+): Promise<T> => {
   const { context } = await app.context();
   const name = app.ownerName ?? context.owner;
   if (name === undefined) {
@@ -28,7 +33,7 @@ export const asOwner = async <T>(app: App, run: (client: HoldfastClient) => Prom
     return await confirming(client, secret, run);
   } finally {
     // It would end by itself; that it may fail here must not hide the result.
-    await client.sessions.delete().catch(() => {});
+    if (signOut) await client.sessions.delete().catch(() => {});
   }
 };
 

@@ -1,4 +1,10 @@
-import { HoldfastError, limits, type OperationName, type OperationOutput } from "@holdfast/contract";
+import {
+  HoldfastError,
+  limits,
+  type OperationName,
+  type OperationOutput,
+  type PublicRule,
+} from "@holdfast/contract";
 import type { NewToken } from "../authority/tokens.ts";
 import type { EventLog, NewEvent } from "../domain/events.ts";
 import type { Admitted, Handler, Handlers } from "../domain/handler.ts";
@@ -41,10 +47,10 @@ export const visitHandlers = (parts: VisitHandlerParts): Handlers<Names> => {
   const write = async (
     transaction: Transaction,
     project: ProjectRow,
-    rules: Parameters<typeof setPublished>[2],
+    rules: readonly PublicRule[] | null,
     nowMs: number,
   ): Promise<AdmittedProject> => {
-    if (JSON.stringify(project.published) !== JSON.stringify(rules)) {
+    if (textOf(project.published) !== textOf(rules)) {
       await Promise.all([
         setPublished(transaction, project.id, rules, nowMs),
         events.append(transaction, publicationEvent(project, rules)),
@@ -115,6 +121,10 @@ export const visitHandlers = (parts: VisitHandlerParts): Handlers<Names> => {
     },
   };
 };
+
+/** The same for the same rules: Postgres gives the fields of a rule in an order of its own. */
+const textOf = (rules: readonly PublicRule[] | null): string =>
+  JSON.stringify(rules?.map(({ methods, path }) => [methods, path]) ?? null);
 
 /** Throws `not_found`, also for what the principal may not see. */
 export const findOne = async (
