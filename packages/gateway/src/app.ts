@@ -69,7 +69,7 @@ export const startApp = (options: AppOptions): App => {
       believesProxy: options.tls === "proxy",
     },
   });
-  const ask = createAskDoor({ domain, table });
+  const ask = createAskDoor({ domain, table, clock });
 
   const stopping = new AbortController();
   const sweep = async (): Promise<void> => {

@@ -15,6 +15,7 @@ export interface Page {
 }
 
 const reasons: Readonly<Record<number, string>> = {
+  200: "OK",
   303: "See Other",
   400: "Bad Request",
   401: "Unauthorized",
