@@ -48,7 +48,7 @@ export const planGateway = async (
         HOLDFAST_VISIT_DESCRIPTORS: projects.listen.map((_address, index) => 5 + index).join(","),
       },
       sources: ["packages/gateway/src"],
-      modules: ["app.ts", "doors/launcher.ts", "lib/certificate.ts", "lib/descriptors.ts", "options.ts"],
+      modules: ["main.ts"],
     })),
     beforeStart: async () => {
       await copyCertificate(projects, places, gateway.gid);
