@@ -111,9 +111,9 @@ test("an address is an origin of the domain", async () => {
 });
 
 test("listeners are ports of their own, and only this host asks", async () => {
-  await refused({ listen: ["127.0.0.1:7300"] }, /one port/);
-  await refused({ listen: ["0.0.0.0:7300"] }, /one port/);
-  await refused({ listen: ["127.0.0.1:8000"], ask: "127.0.0.1:8000" }, /projects-ask.*one port/);
+  await refused({ listen: ["127.0.0.1:7300"] }, /another listener/);
+  await refused({ listen: ["0.0.0.0:7300"] }, /another listener/);
+  await refused({ listen: ["127.0.0.1:8000"], ask: "127.0.0.1:8000" }, /projects-ask.*another listener/);
   await refused({ ask: "0.0.0.0:9000" }, /not on loopback/);
   const { settings } = await settle({ listen: ["127.0.0.1:8000", "127.0.0.2:8000"] });
   assert.equal(settings.listen.length, 2);

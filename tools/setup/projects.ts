@@ -190,7 +190,8 @@ const checkListeners = ({ ask, listen }: ProjectsSettings, api: readonly string[
     ["projects-ask", ask] as const,
   ]) {
     const other = taken.find((each) => meets(each, address));
-    if (other !== undefined) refuse(flag, `${address} and ${other} are one port`, "Give another port.");
+    if (other !== undefined)
+      refuse(flag, `${other} is another listener of this instance already`, "Give another port.");
     taken.push(address);
   }
 };

@@ -8,8 +8,8 @@ import {
 import type { StepResult } from "../progress.ts";
 
 /**
- * Takes the operator's certificate over where its files were renewed. One that cannot be stops nothing but gateway's next start, which
- * says so: computers and the API come up with the host.
+ * Takes the operator's certificate over where its files were renewed. One that cannot be stops at most gateway's next start after a
+ * boot, which says so: computers and the API come up with the host.
  */
 export const ensureCertificate = async (
   { projects }: InstanceSettings,

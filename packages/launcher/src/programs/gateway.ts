@@ -1,5 +1,6 @@
 import { gatewayLauncherMethods, socketPath } from "@holdfast/contract";
 import { createRpcClient, type Clock } from "@holdfast/kit";
+import { exists } from "../host/exists.ts";
 import type { UserIds } from "../host/users.ts";
 import type { Places } from "../instance/places.ts";
 import {
@@ -51,7 +52,10 @@ export const planGateway = async (
       modules: ["main.ts"],
     })),
     beforeStart: async () => {
-      await copyCertificate(projects, places, gateway.gid);
+      await copyCertificate(projects, places, gateway.gid).catch(async (error: unknown) => {
+        // What was taken over before goes on; `followCertificate` tells what is the matter.
+        if (!(await exists(places.certificate))) throw error;
+      });
     },
     health: async () => {
       const { ready, detail } = await client.call("health", {});
