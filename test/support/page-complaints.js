@@ -12,7 +12,7 @@
     canvas.fillRect(0, 0, 1, 1);
     canvas.fillStyle = colour;
     canvas.fillRect(0, 0, 1, 1);
-    return [...canvas.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+    return Array.from(canvas.getImageData(0, 0, 1, 1).data.slice(0, 3));
   };
 
   const backgroundOf = (element) => {

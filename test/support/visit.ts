@@ -10,12 +10,17 @@ export interface Visit {
 export const visit = (
   { projects }: Pick<Instance, "projects">,
   name: string,
-  options: { readonly path?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+  options: {
+    readonly method?: string;
+    readonly path?: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly body?: string | Uint8Array;
+  } = {},
 ): Promise<Visit> =>
   new Promise((resolve, reject) => {
     const headers = { ...options.headers, host: `${name}.${projects.domain}` };
-    const to = { host: "127.0.0.1", port: projects.port, path: options.path ?? "/", headers, agent: false };
-    const sent = request(to);
+    const { method = "GET", path = "/" } = options;
+    const sent = request({ host: "127.0.0.1", port: projects.port, method, path, headers, agent: false });
     sent.once("error", reject);
     sent.once("response", (response) => {
       let body = "";
@@ -23,5 +28,5 @@ export const visit = (
       response.once("error", reject);
       response.once("end", () => resolve({ status: response.statusCode ?? 0, body }));
     });
-    sent.end();
+    sent.end(options.body);
   });

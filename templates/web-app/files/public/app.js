@@ -40,9 +40,13 @@ const follow = () => {
 document.addEventListener("visibilitychange", follow);
 follow();
 
-element("wave").addEventListener("submit", async (event) => {
-  event.preventDefault();
+const wave = async () => {
   const reply = await fetch("/api/waves", { method: "POST" }).catch(() => undefined);
   if (reply?.ok) show(await reply.json());
   else element("stream").textContent = "The wave did not arrive; try again";
+};
+
+element("wave").addEventListener("submit", (event) => {
+  event.preventDefault();
+  void wave();
 });

@@ -29,7 +29,7 @@ const hexBytes = 1024;
 const textOf = (body, options) => {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(body, options);
-    return /[\0-\x08\x0e-\x1f]/.test(text) ? undefined : text;
+    return /[^\P{Cc}\s]/u.test(text) ? undefined : text;
   } catch {
     return undefined;
   }
