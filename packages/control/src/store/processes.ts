@@ -232,7 +232,7 @@ export const loseProcesses = (
   return query.returningAll().execute();
 };
 
-/** Awake computers of this node with something that may have changed by itself: running processes, or services. */
+/** Awake computers of this node with something that may have changed by itself: running processes, or services, also ones that were removed. */
 export const listWatched = async (db: Database, nodeId: string): Promise<readonly Computer[]> =>
   (
     await db
@@ -250,12 +250,7 @@ export const listWatched = async (db: Database, nodeId: string): Promise<readonl
               .whereRef("processes.computer_id", "=", "computers.id")
               .where("processes.state", "<>", "ended"),
           ),
-          where.exists(
-            where
-              .selectFrom("services")
-              .select("services.id")
-              .whereRef("services.computer_id", "=", "computers.id"),
-          ),
+          where("services_revision", ">", 1),
         ]),
       )
       .execute()

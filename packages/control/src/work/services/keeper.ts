@@ -3,6 +3,7 @@ import type { CrashPoint } from "@holdfast/kit";
 import { AgentFault, type Agents } from "../../domain/agents.ts";
 import type { Computer } from "../../domain/computer.ts";
 import type { EventLog } from "../../domain/events.ts";
+import { Recent } from "../../lib/recent.ts";
 import { getComputer } from "../../store/computers.ts";
 import { listServices, renewEnvironments, type ServiceRow, tellServiceState } from "../../store/services.ts";
 import type { Store } from "../../store/transaction.ts";
@@ -19,6 +20,8 @@ export interface ServiceKeeperParts {
 /** Keeps an agent's set of services equal to what is written down, and tells of their states. */
 export class ServiceKeeper {
   readonly #parts: ServiceKeeperParts;
+  /** Computers whose agent was told that there are no services any more, with the revision that said so. */
+  readonly #emptied = new Recent<string, number>(rememberedEmpty);
 
   constructor(parts: ServiceKeeperParts) {
     this.#parts = parts;
@@ -49,16 +52,20 @@ export class ServiceKeeper {
         throw error;
       });
     crashPoint("services-applied");
+    if (rows.length === 0) this.#emptied.set(computer.id, now.servicesRevision);
     await this.tell(computer, rows, services);
     return services;
   }
 
   async look(computer: Computer): Promise<void> {
     const rows = await listServices(this.#parts.store.db, computer.id);
-    if (rows.length === 0) return;
+    const { servicesRevision } = computer;
+    const isEmpty = servicesRevision <= 1 || this.#emptied.get(computer.id) === servicesRevision;
+    if (rows.length === 0 && isEmpty) return;
     const { revision, services } = await this.#parts.agents.of(computer.id).plain("services.list", {});
     // A change was written down and control ended before it was sent.
-    if (revision < computer.servicesRevision) await this.push(computer);
+    if (revision < servicesRevision) await this.push(computer);
+    else if (rows.length === 0) this.#emptied.set(computer.id, servicesRevision);
     else await this.tell(computer, rows, services);
   }
 
@@ -87,4 +94,5 @@ export class ServiceKeeper {
   }
 }
 
+const rememberedEmpty = 10_000;
 const passing: ReadonlySet<AgentServiceState["state"]> = new Set(["waiting", "starting", "stopping"]);
