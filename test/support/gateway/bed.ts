@@ -7,6 +7,7 @@ import type { TestContext } from "node:test";
 import { limits, type PublicRule, type Right, type Route } from "@holdfast/contract";
 import { createLogger, systemClock } from "@holdfast/kit";
 import { type App, startApp } from "../../../packages/gateway/src/app.ts";
+import { nobodysProject } from "../../../packages/gateway/src/rights/nobodys-project.ts";
 import { type FakeAgent, type Inside, startAgent } from "./agent.ts";
 import { type FakeControl, startControl } from "./control.ts";
 
@@ -159,8 +160,7 @@ const heard = async (bed: Bed, slug: string): Promise<void> => {
     );
     const asked = bed.control.calls.slice(before).find(({ method }) => method === "right.find");
     return (
-      asked !== undefined &&
-      (asked.params as { project_id: string }).project_id !== "prj_00000000000000000000"
+      asked !== undefined && (asked.params as { project_id: string }).project_id !== nobodysProject(slug)
     );
   });
   bed.control.calls.length = 0;

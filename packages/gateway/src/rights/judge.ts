@@ -4,14 +4,9 @@ import type { RequestHead } from "../head/request.ts";
 import { matchRule, opensEverything } from "../routes/rules.ts";
 import type { RouteTable } from "../routes/table.ts";
 import { isSafeWithCookie } from "./cross-site.ts";
+import { nobodysProject } from "./nobodys-project.ts";
 import type { Credential, FoundRight, HeldRight, Rights } from "./rights.ts";
 import type { WrongCredentials } from "./wrong-credentials.ts";
-
-/**
- * A project that nobody has. What is asked of control about a host without a project is asked about this one, so that the same questions go
- * the same way, whether or not there is a project behind the host.
- */
-export const nobodysProject = "prj_00000000000000000000";
 
 /** What becomes of a request, before anything of a computer is touched. */
 export type Verdict =
@@ -74,7 +69,7 @@ export const createJudge = (options: {
         if (safe === "no") return { kind: "cross_site" };
         if (safe === "not_shown") return { kind: "nothing" };
       }
-      const projectId = route?.project_id ?? nobodysProject;
+      const projectId = route?.project_id ?? nobodysProject(place?.slug);
       const known = rights.known(projectId, credential);
       if (known) return verdictOf(known, route, port);
       if (!wrong.mayTry(from)) return { kind: "too_many" };

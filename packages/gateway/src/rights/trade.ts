@@ -3,7 +3,7 @@ import type { Clock, Logger, RpcClient } from "@holdfast/kit";
 import { readPlace } from "../head/host.ts";
 import type { RequestHead } from "../head/request.ts";
 import type { RouteTable } from "../routes/table.ts";
-import { nobodysProject } from "./judge.ts";
+import { nobodysProject } from "./nobodys-project.ts";
 import type { WrongCredentials } from "./wrong-credentials.ts";
 
 export interface Session {
@@ -58,7 +58,7 @@ export const createTrade = (options: {
     try {
       const { session } = await control.call(
         "right.trade",
-        { project_id: route?.project_id ?? nobodysProject, kind, token },
+        { project_id: route?.project_id ?? nobodysProject(place?.slug), kind, token },
         { timeoutMs: tradeMs },
       );
       if (!session || session.expires_at_ms <= clock.now()) return "refused";
