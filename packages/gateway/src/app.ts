@@ -62,7 +62,7 @@ export const startApp = (options: AppOptions): App => {
       judge: createJudge({ domain, scheme, table, rights, wrong }),
       trade: createTrade({ domain, table, control: forRights, clock, logger, wrong }),
       proxy: { pool, waker: createWaker({ control: forWaking, clock, logger }), clock },
-      pages: createPages({ address: options.address, scheme }),
+      pages: createPages({ address: options.address }),
       records,
       clock,
       scheme,

@@ -4,11 +4,11 @@ import type { Failure } from "../../proxy/failure.ts";
 import type { Page } from "./page.ts";
 
 /** Every page of the gateway. `host` is as the visitor gave it, and the same is said of every host. */
-export const createPages = (options: { readonly address: URL; readonly scheme: string }) => {
+export const createPages = (options: { readonly address: URL }) => {
   const signIn = (hostHeader: string) => {
     const href = new URL("/sign-in", options.address);
-    href.searchParams.set("to", `${options.scheme}://${hostHeader}/`);
-    return { label: "Sign in", href: href.href };
+    href.searchParams.set("to", hostHeader);
+    return { label: "How to sign in", href: href.href };
   };
 
   return {
@@ -17,7 +17,7 @@ export const createPages = (options: { readonly address: URL; readonly scheme: s
       title: "There is nothing here for you",
       text: [
         "Either nothing is at this address, or it is private.",
-        "If it is yours, sign in, or run `holdfast projects open` with the first part of this address. If somebody shared it with you, use the link they gave you.",
+        "If it is yours, or a program of yours calls it, sign in. If somebody shared it with you, use the link they gave you.",
       ],
       link: signIn(hostHeader),
     }),
