@@ -8,25 +8,27 @@ const clock = { ...systemClock, monotonic: () => 0 };
 
 const codeOf = (error: unknown): string => (error instanceof HoldfastError ? error.code : String(error));
 
-test("strangers are looked up few at a time; who was introduced, or found before, beside them", async () => {
-  const strangers = createStrangers(clock, { what: "tokens", atOnce: 2 });
+test("strangers are looked up few at a time, and few more wait; who was introduced, or found before, goes beside them", async () => {
+  const strangers = createStrangers(clock, { what: "tokens", strangers: { atOnce: 2, waiting: 1 } });
   const slow = Promise.withResolvers<undefined>();
   const refused: string[] = [];
+  const looked: number[] = [];
   const flood = Array.from({ length: 5 }, (_, index) =>
     strangers
-      .meet(`stranger ${index}`, `place ${index}`, () => slow.promise)
+      .meet(`stranger ${index}`, `place ${index}`, () => {
+        looked.push(index);
+        return slow.promise;
+      })
       .catch((error: unknown) => void refused.push(codeOf(error))),
   );
   strangers.introduce("friend");
   assert.equal(await strangers.meet("friend", "place 0", () => Promise.resolve("found")), "found");
   assert.equal(await strangers.meet("friend", "place 0", () => Promise.resolve("again")), "again");
-  await assert.rejects(
-    strangers.meet("late", "another place", () => Promise.resolve("found")),
-    (error) => codeOf(error) === "unavailable",
-  );
+  assert.deepEqual(looked, [0, 1]);
   slow.resolve(undefined);
   await Promise.all(flood);
-  assert.deepEqual(refused, ["unavailable", "unavailable", "unavailable"]);
+  assert.deepEqual(looked, [0, 1, 2]);
+  assert.deepEqual(refused, ["unavailable", "unavailable"]);
   assert.equal(await strangers.meet("late", "another place", () => Promise.resolve("found")), "found");
 });
 
@@ -50,7 +52,7 @@ test("whoever is not found is not looked for again, and counts where it came fro
 });
 
 test("a friend who is gone is a stranger again", async () => {
-  const strangers = createStrangers(clock, { what: "tokens", atOnce: 0 });
+  const strangers = createStrangers(clock, { what: "tokens", strangers: { atOnce: 0, waiting: 0 } });
   strangers.introduce("friend");
   assert.equal(await strangers.meet("friend", "here", () => Promise.resolve(undefined)), undefined);
   assert.equal(await strangers.meet("friend", "here", () => Promise.resolve("found")), undefined);

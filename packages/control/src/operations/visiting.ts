@@ -41,7 +41,7 @@ export const createVisitingModule = (parts: VisitingParts): Module => {
   const { db } = store;
   const strangers = createStrangers(clock, {
     what: "tickets, links, keys or sessions were shown at this address",
-    atOnce: strangersAtOnce,
+    strangers: { atOnce: strangersAtOnce, waiting: strangersWaiting },
   });
   const rights = new Rights({ ...parts, db, strangers });
   const routes = new Routes({ ...parts, db });
@@ -80,3 +80,5 @@ export const createVisitingModule = (parts: VisitingParts): Module => {
 const overlapMs = 60_000;
 /** A flood at addresses that gateway makes up keeps no more of the database busy than this. */
 const strangersAtOnce = 16;
+/** After a start of control many come at once whom it has not met: a few milliseconds each. */
+const strangersWaiting = 400;
