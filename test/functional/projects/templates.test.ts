@@ -55,7 +55,10 @@ test("web-app: a wave on one page is seen on another that stays open", async () 
   await other.getByText("Live, once a second").waitFor();
   await page.getByRole("button", { name: "Wave" }).click();
   await other.locator("#waves", { hasText: /^1$/ }).waitFor();
+  await page.locator("#watching", { hasText: /^2$/ }).waitFor();
   await other.close();
+  // The server sees at once that a visitor has gone, though the address is served by others in between.
+  await page.locator("#watching", { hasText: /^1$/ }).waitFor({ timeout: 5000 });
   await page.bringToFront();
   const before = await page.locator("#clock").textContent();
   await page.locator(`#clock:not(:text-is("${before}"))`).waitFor();
