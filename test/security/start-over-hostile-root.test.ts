@@ -8,6 +8,7 @@ const { assistant } = await useAssistant();
 /** What root in a cell can leave where the next start reads or mounts; each once kept the computer from starting for good. */
 const obstacles = {
   "a pipe at /etc/hostname": "rm -f /etc/hostname; mkfifo /etc/hostname",
+  "a pipe at /etc/passwd": "cp /etc/passwd /etc/users; rm -f /etc/passwd; mkfifo /etc/passwd",
   "an endless link at /etc/hosts": "ln -sf /dev/zero /etc/hosts",
   "a file in place of the agent's state": "mv /var/lib/holdfast /var/lib/old; echo > /var/lib/holdfast",
   "a link to itself in place of the agent's state":

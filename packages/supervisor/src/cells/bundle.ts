@@ -34,7 +34,7 @@ export interface Bundles {
 }
 
 const mountPoints: readonly string[] = ["lower", "volume", "root"];
-const files: readonly string[] = ["agent", "config.json", "runtime.log", "pid"];
+const files: readonly string[] = ["agent", "users", "config.json", "runtime.log", "pid"];
 
 export const createBundles = (options: {
   readonly places: Places;

@@ -33,10 +33,11 @@ interface Config {
 }
 const config = buildOciConfig(policy, plan) as Config;
 
-test("every namespace is new: none is joined by path", () => {
+test("every namespace is new: none is joined by path but the users', which the helper makes", () => {
   const types = config.linux.namespaces.map((namespace) => namespace.type).toSorted();
   assert.deepEqual(types, ["cgroup", "ipc", "mount", "network", "pid", "user", "uts"]);
-  assert.ok(config.linux.namespaces.every((namespace) => namespace.path === undefined));
+  for (const { type, path } of config.linux.namespaces)
+    assert.equal(path, type === "user" ? `${plan.bundle}/users` : undefined, type);
   assert.deepEqual(config.linux.uidMappings, [{ containerID: 0, hostID: 131_072, size: 65_536 }]);
 });
 

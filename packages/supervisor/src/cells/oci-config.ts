@@ -33,6 +33,9 @@ export const mountTargets = {
   files: [agentPath.slice(1)],
 };
 
+/** The kernel has some 3,000 for all cells together. */
+const terminals = "max=256";
+
 /** Counts against the cell's own memory: a quarter of the smallest computer, so that what fills it can still be deleted. */
 const sharedMemory = "size=256m";
 
@@ -49,7 +52,8 @@ export const buildOciConfig = (policy: Policy, plan: CellPlan): object => {
       terminal: false,
       user: { uid: 0, gid: 0 },
       args: plan.command ?? agentCommand(plan),
-      env: ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"],
+      // With a home of its own the runtime looks for none in the cell's /etc/passwd, which may be a pipe.
+      env: ["HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"],
       cwd: "/",
       // Inheritable and ambient stay empty: nothing is handed on past an execution that drops it.
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
@@ -66,7 +70,11 @@ export const buildOciConfig = (policy: Policy, plan: CellPlan): object => {
     ...(plan.filter !== undefined && { annotations: { [compiledFilter]: plan.filter } }),
     ...(plan.link && { hooks: { createRuntime: [{ path: plan.linker, args: linkCommand(plan.link) }] } }),
     linux: {
-      namespaces: ["user", "pid", "mount", "network", "ipc", "uts", "cgroup"].map((type) => ({ type })),
+      // Made by the helper, as the computer's own: the runtime would make it as root, whose counters all cells would then share.
+      namespaces: [
+        { type: "user", path: `${plan.bundle}/users` },
+        ...["pid", "mount", "network", "ipc", "uts", "cgroup"].map((type) => ({ type })),
+      ],
       uidMappings: map,
       gidMappings: map,
       sysctl: {
@@ -136,7 +144,7 @@ const mounts = (plan: CellPlan): object[] => {
       destination: "/dev/pts",
       type: "devpts",
       source: "devpts",
-      options: ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"],
+      options: ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", terminals],
     },
     { destination: "/dev/shm", type: "tmpfs", source: "shm", options: [...still, "mode=1777", sharedMemory] },
     { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: still },

@@ -84,7 +84,16 @@ const setMemory = async (cell: string, bytes: number): Promise<void> => {
   await write(`${cell}/memory.swappiness`, "0");
   const memory = `${cell}/memory.limit_in_bytes`;
   const withSwap = `${cell}/memory.memsw.limit_in_bytes`;
+  await setSocketMemory(cell, bytes);
   if (!(await exists(withSwap))) return write(memory, String(bytes));
   const raised = bytes > (await readNumber(memory));
   for (const file of raised ? [withSwap, memory] : [memory, withSwap]) await write(file, String(bytes));
+};
+
+/** Buffers of sockets are the host's here, outside of every limit, unless they have one of their own; then it is this part of the memory. */
+const socketShare = 1 / 4;
+
+const setSocketMemory = async (cell: string, bytes: number): Promise<void> => {
+  const file = `${cell}/memory.kmem.tcp.limit_in_bytes`;
+  if (await exists(file)) await write(file, String(bytes * socketShare));
 };

@@ -1,5 +1,5 @@
 use super::netlink::{Netlink, ROUTE};
-use super::route::{add_address, add_route, pair, up, Range};
+use super::route::{add_address, add_neighbour, add_route, pair, stations, up, Range};
 use super::sys::{text, Namespace};
 use super::{Failure, Step};
 use serde::Deserialize;
@@ -58,24 +58,35 @@ struct Plan {
 /// period (10–30 ms here), so a pool of waiting pairs would be slower than none.
 fn connect(plan: &Plan, cellnet: &Namespace, cell: &Namespace) -> io::Result<()> {
     let Plan { interface, address, gateway, range } = plan;
+    let ends = stations(*address);
     cell.visit(refuse_version_six)?;
     cellnet.visit(|| {
         let mut netlink = Netlink::open(ROUTE)?;
-        netlink.ask(pair(interface, "eth0", cell)?)?;
+        netlink.ask(pair(interface, "eth0", cell, &ends)?)?;
         let ours = index(interface)?;
         netlink.ask(add_address(ours, *gateway))?;
         netlink.ask(up(ours))?;
+        netlink.ask(add_neighbour(ours, *address, &ends.1))?;
         netlink.ask(add_route(ours, &Range::only(*address), None, None)).map(drop)
     })?;
     cell.visit(|| {
         let mut netlink = Netlink::open(ROUTE)?;
         let theirs = index("eth0")?;
         netlink.ask(up(index("lo")?))?;
+        refuse_to_look_for_neighbours()?;
         netlink.ask(add_address(theirs, *address))?;
         netlink.ask(up(theirs))?;
+        netlink.ask(add_neighbour(theirs, *gateway, &ends.0))?;
         netlink.ask(add_route(theirs, &Range::only(*gateway), None, Some(*address)))?;
         netlink.ask(add_route(theirs, range, Some(*gateway), Some(*address))).map(drop)
     })
+}
+
+/// The one neighbour is known. A socket that is bound to the interface sends to any address as to a neighbour, whatever the routes say, and
+/// each that is looked for takes a place in a table that is one for all namespaces of the host: when it is full, nobody finds a new
+/// neighbour. Who is not looked for is given up at once, and its place is free for whoever needs one.
+fn refuse_to_look_for_neighbours() -> io::Result<()> {
+    fs::write("/proc/sys/net/ipv4/neigh/eth0/mcast_solicit", "0")
 }
 
 /// Before there is a link: one that comes up first sends.

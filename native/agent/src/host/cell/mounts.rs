@@ -1,6 +1,7 @@
 use super::spec::RootSpec;
 use super::sys::{
-    attach, check, open_tree, set_attributes, text, with_file_ids, ATTR_NO_DEVICES, ATTR_NO_SETUID, ATTR_READ_ONLY,
+    attach, bind, check, open_tree, set_attributes, text, with_file_ids, ATTR_NO_DEVICES, ATTR_NO_SETUID,
+    ATTR_READ_ONLY,
 };
 use super::targets;
 use super::usermap::user_namespace;
@@ -13,14 +14,17 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 /// Puts the cell's root together in this process's own mount namespace: `bundle/root` is the overlay, `bundle/volume` the
-/// ID-mapped volume, `bundle/agent` the agent. Fails unless the overlay can be written.
+/// ID-mapped volume, `bundle/agent` the agent, `bundle/users` the cell's user namespace. Fails unless the overlay can be written.
 pub fn mount_root(spec: &RootSpec) -> Result<(), Failure> {
     let at = |name: &str| format!("{}/{name}", spec.bundle);
     for name in ["lower", "volume", "root"] {
         mount_point(&at(name)).step("mount_points")?;
     }
-    File::create(at("agent")).step("mount_points")?;
+    for name in ["agent", "users"] {
+        File::create(at(name)).step("mount_points")?;
+    }
     let users = user_namespace(spec.first_id, spec.id_count).step("user_namespace")?;
+    bind(users.as_fd(), &at("users")).step("user_namespace")?;
 
     let guarded = ATTR_NO_SETUID | ATTR_NO_DEVICES;
     mapped(&spec.image, &at("lower"), guarded | ATTR_READ_ONLY, Some(users.as_fd())).step("map_image")?;

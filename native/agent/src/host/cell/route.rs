@@ -1,4 +1,4 @@
-//! What the kernel is told to make links, addresses and routes.
+//! What the kernel is told to make links, addresses, neighbours and routes.
 
 use super::netlink::Message;
 use super::sys::{text, Namespace};
@@ -38,25 +38,47 @@ fn about_link(index: u32, flags: u32) -> Vec<u8> {
     head
 }
 
-pub fn pair(here: &str, there: &str, namespace: &Namespace) -> io::Result<Message> {
+/// A hardware address.
+pub type Station = [u8; 6];
+
+/// Those of the two ends of a cell's link, ours and the cell's: locally administered, and told apart by the cell's address.
+pub fn stations(cell: Ipv4Addr) -> (Station, Station) {
+    let [a, b, c, d] = cell.octets();
+    ([2, 0, a, b, c, d], [2, 1, a, b, c, d])
+}
+
+pub fn pair(here: &str, there: &str, namespace: &Namespace, stations: &(Station, Station)) -> io::Result<Message> {
     const INFO_KIND: u16 = 1;
     const INFO_DATA: u16 = 2;
     const PEER: u16 = 1;
     let (here, there) = (text(here)?, text(there)?);
     let descriptor = namespace.as_raw_fd().to_ne_bytes();
     let head = about_link(0, 0);
-    Ok(Message::new(libc::RTM_NEWLINK, NEW, &head).attribute(libc::IFLA_IFNAME, here.as_bytes_with_nul()).nested(
-        libc::IFLA_LINKINFO,
-        &[],
-        |info| {
+    Ok(Message::new(libc::RTM_NEWLINK, NEW, &head)
+        .attribute(libc::IFLA_IFNAME, here.as_bytes_with_nul())
+        .attribute(libc::IFLA_ADDRESS, &stations.0)
+        .nested(libc::IFLA_LINKINFO, &[], |info| {
             info.attribute(INFO_KIND, b"veth").nested(INFO_DATA, &[], |data| {
                 data.nested(PEER, &head, |peer| {
                     peer.attribute(libc::IFLA_IFNAME, there.as_bytes_with_nul())
+                        .attribute(libc::IFLA_ADDRESS, &stations.1)
                         .attribute(libc::IFLA_NET_NS_FD, &descriptor)
                 })
             })
-        },
-    ))
+        }))
+}
+
+/// Says for good who has `address`. Such an entry does not count against what the kernel keeps for all namespaces together.
+pub fn add_neighbour(index: u32, address: Ipv4Addr, station: &Station) -> Message {
+    const DESTINATION: u16 = 1;
+    const STATION: u16 = 2;
+    const PERMANENT: u16 = 0x80;
+    // struct ndmsg: family, padding, index, state, flags, kind.
+    let mut head = vec![libc::AF_INET as u8, 0, 0, 0];
+    head.extend_from_slice(&index.to_ne_bytes());
+    head.extend_from_slice(&PERMANENT.to_ne_bytes());
+    head.extend_from_slice(&[0, 0]);
+    Message::new(libc::RTM_NEWNEIGH, NEW, &head).attribute(DESTINATION, &address.octets()).attribute(STATION, station)
 }
 
 pub fn up(index: u32) -> Message {

@@ -19,7 +19,7 @@ pub struct StartSpec {
 /// The cell's file systems. Mounted in a mount namespace of the cell's own, at fixed names in `bundle`.
 #[derive(Deserialize)]
 pub struct RootSpec {
-    /// Holds `config.json`; the helper makes the mount points `lower`, `volume`, `root`, `cgroup/` and `agent` in it.
+    /// Holds `config.json`; the helper makes the mount points `lower`, `volume`, `root`, `cgroup/`, `agent` and `users` in it.
     pub bundle: String,
     /// A read-only subvolume.
     pub image: String,

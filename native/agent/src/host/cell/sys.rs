@@ -137,6 +137,14 @@ pub fn attach(mount: BorrowedFd, target: &str) -> io::Result<()> {
     .map(drop)
 }
 
+/// Shows what is open at `target`, for who can only be given a path.
+pub fn bind(open: BorrowedFd, target: &str) -> io::Result<()> {
+    let (source, target) = (text(&format!("/proc/self/fd/{}", open.as_raw_fd()))?, text(target)?);
+    // SAFETY: the strings are NUL-terminated; a bind takes neither kind nor options.
+    check(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), std::ptr::null(), libc::MS_BIND, std::ptr::null()) })
+        .map(drop)
+}
+
 #[repr(C)]
 struct OpenHow {
     flags: u64,
