@@ -1,5 +1,6 @@
 //! The keeper of one host program: makes its sockets, starts it under its own user, passes its output to a bounded log, ends as it
-//! ended. It outlives the launcher, so that the program does; the program never outlives it.
+//! ended. It outlives the launcher, so that the program does; the program never outlives it, nor, where it has a user of its own, does
+//! anything that it forked outlive the program.
 //!
 //! `host program [--listen path:gid:mode]… [--listen-tcp address:port]… [--user uid:gid[:gid…]] [--no-new-privs] [--record file]
 //! [--label text] [--log file] -- argv…`
@@ -52,6 +53,11 @@ fn keep(options: &Options) -> io::Result<u8> {
     let mut log = Log::open(options.log.as_deref())?;
     let sockets = sockets::make(&options.sockets)?;
     let signals = start::block_signals()?;
+    // Those of root's programs are not only their own: cells are meant to live on.
+    let takes_orphans = options.user.is_some();
+    if takes_orphans {
+        start::take_orphans()?;
+    }
     let mut program = start::fork_and_wait_for_go(options, &sockets)?;
     drop(sockets);
     if let Some(record) = record.as_mut() {
@@ -61,6 +67,9 @@ fn keep(options: &Options) -> io::Result<u8> {
     start::leave_standard_streams(options.log.is_none())?;
 
     let status = watch(&program, &signals, &mut log)?;
+    if takes_orphans {
+        start::end_orphans();
+    }
     log.drain(&program.output);
     let end = End::of(status);
     log.note(&format!("the program ended: {end}"));

@@ -2,6 +2,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
 
 use super::options::{Options, User};
 
@@ -24,12 +25,46 @@ impl Program {
         check(unsafe { libc::write(go.as_raw_fd(), [1_u8].as_ptr().cast(), 1) } as i32).map(|_| ())
     }
 
-    /// The wait status, once.
+    /// The wait status, once. Orphans that ended are collected by the way.
     pub fn ended(&self) -> io::Result<Option<i32>> {
-        let mut status = 0;
-        // SAFETY: status is live.
-        let pid = check(unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) })?;
-        Ok((pid == self.pid).then_some(status))
+        loop {
+            let mut status = 0;
+            // SAFETY: status is live.
+            let pid = check(unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) })?;
+            if pid == 0 || pid == self.pid {
+                return Ok((pid == self.pid).then_some(status));
+            }
+        }
+    }
+}
+
+/// What the program leaves behind becomes a child of this process.
+pub fn take_orphans() -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(|_| ())
+}
+
+/// One that the kernel does not let go must not keep the program from being started again.
+const ORPHANS_END_WITHIN: Duration = Duration::from_secs(2);
+
+/// Ends what the program left behind: a process that a taken program forked would else outlive it, with all that its user may reach.
+pub fn end_orphans() {
+    let begin = Instant::now();
+    while begin.elapsed() < ORPHANS_END_WITHIN {
+        let children = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+        for pid in children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
+            // SAFETY: a child that was not waited for keeps its number.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+        loop {
+            // SAFETY: no status is asked for.
+            match unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } {
+                0 => break,
+                pid if pid < 0 => return,
+                _ => {}
+            }
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
