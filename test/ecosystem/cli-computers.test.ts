@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,6 +8,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { createCliUser } from "../support/cli.ts";
 import { createComputer } from "../support/computer.ts";
 import { useInstance } from "../support/instance.ts";
+import { typeInto } from "../support/typed.ts";
 
 const instance = await useInstance();
 
@@ -126,29 +126,3 @@ test("a terminal takes keys, shows UTF-8, detaches and attaches again with its h
   assert.match(second.screen, /gr\u00fc\u00df 42/);
   assert.equal(second.code, 5, second.screen);
 });
-
-/** Runs the command on a terminal of `script`, 80 by 24, typing each text once what comes before it has appeared. */
-const typeInto = (
-  cli: { readonly program: string; readonly environment: Readonly<Record<string, string>> },
-  argv: readonly string[],
-  keys: readonly (readonly [string, string])[],
-): Promise<{ readonly code: number | null; readonly screen: string }> =>
-  new Promise((resolve, reject) => {
-    const line = ["exec", process.execPath, cli.program, ...argv].join(" ");
-    const child = spawn("script", ["-qfec", `stty cols 80 rows 24; ${line}`, "/dev/null"], {
-      env: { ...cli.environment, TERM: "xterm" },
-    });
-    const waiting = [...keys];
-    let screen = "";
-    let from = 0;
-    child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      screen += text;
-      const [next] = waiting;
-      if (!next || !screen.slice(from).includes(next[0])) return;
-      from = screen.length;
-      waiting.shift();
-      child.stdin.write(next[1]);
-    });
-    child.once("error", reject);
-    child.once("close", (code) => resolve({ code, screen }));
-  });

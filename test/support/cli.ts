@@ -15,7 +15,8 @@ export interface CliResult {
 /** One user of the command line, with a home of its own. */
 export interface CliUser {
   readonly home: string;
-  run(argv: readonly string[], input?: string | Uint8Array): Promise<CliResult>;
+  /** In the home, unless `cwd` says otherwise. */
+  run(argv: readonly string[], input?: string | Uint8Array, cwd?: string): Promise<CliResult>;
   /** For programs that start the command themselves. */
   readonly environment: Readonly<Record<string, string>>;
   readonly program: string;
@@ -52,7 +53,7 @@ export const createCliUser = async (
     home,
     environment,
     program,
-    run: (argv, input) => run(argv, input, environment, home),
+    run: (argv, input, cwd = home) => run(argv, input, environment, cwd),
     secret: async (name, content) => {
       const path = join(home, name);
       await writeFile(path, content, { mode: 0o600 });

@@ -63,7 +63,7 @@ export const projectOverrides = {
   },
   "project.deploy": {
     description:
-      "Commits everything in the project's folder, starts its services anew by the definition, and waits for them. Ends with 1 when its web service failed; 'logs <project>' says why. An earlier commit is brought back with 'projects restore'.",
+      "Commits everything in the project's folder, starts its services anew by the definition, and waits for them. Ends with 1 when its web service does not run then; 'logs <project>' says why. An earlier commit is brought back with 'projects restore'.",
     run: (call) => deployed("project.deploy", call),
   },
   "project.restore": { run: (call) => deployed("project.restore", call) },
