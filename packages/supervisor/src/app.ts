@@ -44,6 +44,8 @@ export interface App {
    * has tried them all, when one cannot be.
    */
   takeDownAll(): Promise<number>;
+  /** Without serving: freezes the cells of an earlier supervisor whose leases have ended by the wall clock. */
+  endLeases(): Promise<void>;
   /** Takes away what the supervisor made on the host outside the pool, once no cell is left. */
   dispose(): Promise<void>;
 }
@@ -179,6 +181,18 @@ export const createApp = async (options: {
         }
       if (problems.length > 0) throw problems[0];
       return ran;
+    },
+    endLeases: async () => {
+      const cgroups = await openOwnCgroups();
+      for (const { computerId, phase, leaseEndsAtMs } of await records.all()) {
+        if (phase !== "running" || leaseEndsAtMs > clock.now()) continue;
+        const state = await cgroups.state(computerId);
+        if (!state?.populated || state.freezing) continue;
+        logger.warn("the lease of a cell has ended while nobody could be asked for more", {
+          computer_id: computerId,
+        });
+        await cgroups.freeze(computerId);
+      }
     },
     dispose: async () => {
       await network.dispose();

@@ -14,7 +14,7 @@ import { startUpkeep } from "./upkeep.ts";
 /**
  * Serves the launcher on descriptor 3 and control on descriptor 4 from the first moment; until every layer is proven and running cells
  * are adopted only `health` and `clear` answer. A layer that cannot be proven keeps it so, and is tried again from time to time: nothing
- * runs weaker than promised, and what is mended on the host needs no restart here.
+ * runs weaker than promised, and what is mended on the host needs no restart here. Leases end all the same.
  */
 const main = async (): Promise<void> => {
   const clock = systemClock;
@@ -56,6 +56,9 @@ const main = async (): Promise<void> => {
       } catch (error) {
         now.detail = error instanceof Error ? error.message : String(error);
         logger.error("the supervisor does not serve; it is tried again", { problem: now.detail, error });
+        await app.endLeases().catch((cause: unknown) => {
+          logger.error("leases that have ended could not be looked for", { error: cause });
+        });
       }
     });
     if (!now.serving) await clock.sleep(retryMs);
