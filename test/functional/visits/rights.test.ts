@@ -108,7 +108,7 @@ for (const { what, ends, end } of endings)
     assert.deepEqual(Object.keys(await find()), staying);
     assert.deepEqual(
       (await visiting.gateway.call("right.hold", { ids })).held.sort(),
-      staying.map((name) => before[name]).sort(),
+      staying.map((name) => before[name] ?? "").sort(),
     );
   });
 

@@ -32,7 +32,8 @@ export class Routes {
     signal: AbortSignal,
   ): Promise<{ readonly next: number; readonly routes: Route[] }> {
     const deadline = this.#clock.monotonic() + waitMs;
-    for (let from = await this.#known(after); ; ) {
+    const from = await this.#known(after);
+    for (;;) {
       // Taken before looking: what comes in between is not slept over.
       const change = this.#change.promise;
       const page = pageOf(await listRoutes(this.#db, from, limits.routesPerReply));
