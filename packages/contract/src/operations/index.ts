@@ -6,6 +6,7 @@ import * as processes from "./processes.ts";
 import * as projects from "./projects.ts";
 import * as records from "./records.ts";
 import * as services from "./services.ts";
+import * as visits from "./visits.ts";
 
 export { everywhere, consequences, type Consequence, type Operation } from "./define.ts";
 export { environmentSchema, nameSchema, pathSchema } from "./common.ts";
@@ -18,12 +19,12 @@ export {
   projectDefinition,
   projectService,
   projectView,
-  shareView,
   slugSchema,
   templateNames,
 } from "./projects.ts";
 export { eventView, recordView } from "./records.ts";
 export { serviceView } from "./services.ts";
+export { shareView } from "./visits.ts";
 
 /** Every operation there is, in the order of the reference page and of `tools/list`. */
 export const operations = {
@@ -80,13 +81,13 @@ export const operations = {
   "project.restore": projects.projectRestore,
   "project.export": projects.projectExport,
   "project.import": projects.projectImport,
-  "project.publish": projects.projectPublish,
-  "project.unpublish": projects.projectUnpublish,
-  "project.open": projects.projectOpen,
-  "project.access": projects.projectAccess,
-  "share.create": projects.shareCreate,
-  "share.list": projects.shareList,
-  "share.revoke": projects.shareRevoke,
+  "project.publish": visits.projectPublish,
+  "project.unpublish": visits.projectUnpublish,
+  "project.open": visits.projectOpen,
+  "project.access": visits.projectAccess,
+  "share.create": visits.shareCreate,
+  "share.list": visits.shareList,
+  "share.revoke": visits.shareRevoke,
   "port.list": computers.portList,
   "record.list": records.recordList,
   "event.stream": records.eventStream,
