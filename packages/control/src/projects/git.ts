@@ -64,7 +64,7 @@ const shortBytes = 64 * 1024;
 const shownBytes = 4000;
 const kill = 9;
 
-const safe = [
+const safe: readonly string[] = [
   "--no-pager",
   ...[
     "core.hooksPath=/dev/null",

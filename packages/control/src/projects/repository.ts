@@ -51,11 +51,7 @@ export class Repository {
   /** Commits what is in the index, as `commitAll`; `empty`: also when there is nothing. */
   async commitIndex(message: string, author: Principal, empty = false): Promise<string> {
     const { exitCode, said } = await this.run(
-      [
-        ...["commit", "--quiet", "--no-verify", "--cleanup=verbatim", "--allow-empty-message"],
-        ...(empty ? ["--allow-empty"] : []),
-        ...["-m", message],
-      ],
+      [...committing, ...(empty ? ["--allow-empty"] : []), "-m", message],
       { answers: [0, 1], environment: identityOf(author) },
     );
     // With 1 there was nothing to commit, or it did not work: then something is left over.
@@ -129,6 +125,15 @@ export class Repository {
     return this.#git(this.place, args, options);
   }
 }
+
+/** The message as it stands, and no hook. */
+const committing: readonly string[] = [
+  "commit",
+  "--quiet",
+  "--no-verify",
+  "--cleanup=verbatim",
+  "--allow-empty-message",
+];
 
 /** Who is on a commit that Holdfast makes: the acting principal, with an address that leads nowhere. */
 const identityOf = ({ id, name }: Principal): Readonly<Record<string, string>> => {

@@ -114,10 +114,7 @@ export class Transfer {
     );
     await repository.run(["bundle", "verify", "--quiet", path]);
     const branch = branchOf((await repository.run(["bundle", "list-heads", path])).stdout);
-    await repository.run([
-      ...["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--force"],
-      ...[path, `${branch}:${incoming}`],
-    ]);
+    await repository.run([...fetching, path, `${branch}:${incoming}`]);
     try {
       const wanted = await repository.resolve(incoming);
       const before = await repository.commitAll("Before an import", principal);
@@ -145,6 +142,15 @@ export class Transfer {
 }
 
 const incoming = "refs/holdfast/import";
+/** Takes the commits under a name of ours, and touches nothing else. */
+const fetching: readonly string[] = [
+  "fetch",
+  "--quiet",
+  "--no-tags",
+  "--no-write-fetch-head",
+  "--no-auto-maintenance",
+  "--force",
+];
 const slowDiskMs = 60_000;
 
 const temporary = (operationId: string): string => `/var/tmp/.holdfast-${operationId}`;
