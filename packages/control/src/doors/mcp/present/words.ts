@@ -1,7 +1,9 @@
 /** One line, at most `longest` characters. */
 export const clip = (text: string, longest: number): string => {
-  const line = text.replaceAll(/\s*\n\s*/g, " ⏎ ");
-  return line.length > longest ? `${line.slice(0, longest - 1)}…` : line;
+  // Cut first: over a long run of spaces the search below takes its square.
+  const line = text.slice(0, 2 * longest).replaceAll(/\s*\n\s*/g, " ⏎ ");
+  const isWhole = text.length <= 2 * longest && line.length <= longest;
+  return isWhole ? line : `${line.slice(0, longest - 1)}…`;
 };
 
 export const bytes = (count: number): string => {
