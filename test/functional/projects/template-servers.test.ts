@@ -58,6 +58,32 @@ test("every template is named in the contract, and the other way round", () => {
   }
 });
 
+test("the README of a template names what there is", () => {
+  for (const name of templateNames) {
+    const { files } = readTemplate(name);
+    const table = files.get("README.md")?.toString().split("## What is ")[1]?.split("\n## ")[0] ?? "";
+    const named = [...table.matchAll(/^\| (`.*?`) \|/gm)].flatMap(
+      ([, cell]) => cell?.match(/[^`, ]+/g) ?? [],
+    );
+    assert.ok(named.length >= 2, `${name}: ${table}`);
+    const folder = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);
+    const known = [...files.keys()].flatMap((path) => [path, folder(path), path.slice(folder(path).length)]);
+    assert.deepEqual(
+      named.filter((path) => path !== "data/" && !known.includes(path)),
+      [],
+      name,
+    );
+    const covered = (path: string): boolean =>
+      named.some((one) => path === one || (one.endsWith("/") && path.startsWith(one)));
+    const untold = [".gitignore", "README.md", "api/__init__.py"];
+    assert.deepEqual(
+      [...files.keys()].filter((path) => !untold.includes(path) && !covered(path)),
+      [],
+      name,
+    );
+  }
+});
+
 test("what templates have in common is the same file in each", () => {
   const shared = ["lib/serve.mjs", "lib/files.mjs", "lib/http.mjs", "lib/html.mjs"];
   for (const path of [...shared, "public/base.css", "public/tide.svg"]) {
