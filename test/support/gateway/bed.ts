@@ -1,5 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,9 +49,10 @@ const id = (prefix: string, number: number): string => `${prefix}_${String(numbe
 /** A gateway of its own program parts, with a control and agents that do what the test says. */
 export const startBed = async (
   context: Pick<TestContext, "after">,
-  options: { readonly tls?: "none" | "proxy" } = {},
+  options: { readonly tls?: "none" | "proxy"; readonly domain?: string } = {},
 ): Promise<Bed> => {
   const directory = await mkdtemp(join(tmpdir(), "hf-test-gateway-"));
+  const zone = options.domain ?? domain;
   const controlSocket = join(directory, "control.sock");
   const control = await startControl(controlSocket);
   const agents: FakeAgent[] = [];
@@ -58,7 +60,7 @@ export const startBed = async (
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + movedMs };
   const app = startApp({
     instance: "test",
-    domain,
+    domain: zone,
     address: new URL("http://127.0.0.1:7300"),
     tls: options.tls ?? "none",
     controlSocket,
@@ -96,10 +98,10 @@ export const startBed = async (
       agents.push(agent);
       control.route(route);
       await until(() => app.notReady() === undefined);
-      await heard(bed, slug);
+      await heard(bed, slug, `1--${slug}.${zone}`);
       const key = (kind: string, token: string): string => `${route.project_id} ${kind} ${token}`;
       return {
-        host: `${slug}.${domain}`,
+        host: `${slug}.${zone}`,
         route,
         agent,
         socketPath,
@@ -152,12 +154,10 @@ export const startBed = async (
 };
 
 /** The route has arrived: a credential that nobody has is asked about for its own project. */
-const heard = async (bed: Bed, slug: string): Promise<void> => {
+const heard = async (bed: Bed, slug: string, host: string): Promise<void> => {
   await until(async () => {
     const before = bed.control.calls.length;
-    await bed.raw(
-      `GET / HTTP/1.1\r\nHost: 1--${slug}.${domain}\r\nHoldfast-Key: -\r\nConnection: close\r\n\r\n`,
-    );
+    await bed.raw(`GET / HTTP/1.1\r\nHost: ${host}\r\nHoldfast-Key: -\r\nConnection: close\r\n\r\n`);
     const asked = bed.control.calls.slice(before).find(({ method }) => method === "right.find");
     return (
       asked !== undefined && (asked.params as { project_id: string }).project_id !== nobodysProject(slug)
@@ -188,6 +188,8 @@ export interface TestApp {
     readonly headers: readonly string[];
     body: string;
   }[];
+  /** Takes upgrades; without it the app refuses them. */
+  onUpgrade(take: (request: IncomingMessage, socket: Duplex, head: Buffer) => void): void;
 }
 
 /** A Node web app in the test process. Without a handler it answers with what it saw. */
@@ -217,7 +219,11 @@ export const startTestApp = async (
     server.closeAllConnections();
     server.close();
   });
-  return { port: (server.address() as AddressInfo).port, seen };
+  return {
+    port: (server.address() as AddressInfo).port,
+    seen,
+    onUpgrade: (take) => void server.on("upgrade", take),
+  };
 };
 
 export const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
