@@ -52,7 +52,7 @@ export const projectOpen = operation({
   title: "Open a project",
   summary: "Make a one-time link that opens a project signed in",
   description:
-    "A link that works once, within a minute, and signs this browser in to the project's address for 12 hours.",
+    "A link that works once, within a minute, and signs this browser in to the project's address for at most 12 hours. Signing out of this session ends that, too.",
   input: z.object({
     ...one,
     port: z.coerce
