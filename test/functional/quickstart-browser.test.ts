@@ -23,9 +23,8 @@ test("an assistant makes it, its owner opens it in a browser and publishes it, a
   const keyFile = join(scratch.path, "key");
   await writeFile(keyFile, assistant.secret, { mode: 0o600 });
   const program = join(root, "examples/quickstart/main.ts");
-  const { stdout } = await promisify(execFile)(process.execPath, [
-    ...[program, "--url", `${instance.url}/mcp`, "--key-file", keyFile],
-  ]);
+  const call = [program, "--url", `${instance.url}/mcp`, "--key-file", keyFile];
+  const { stdout } = await promisify(execFile)(process.execPath, call);
   assert.match(stdout, /^The quickstart succeeded\./m);
   const [, address = "", slug = ""] =
     /\naddress: (http:\/\/([a-z0-9-]+)\.localhost:\d+)\n$/.exec(stdout) ?? [];
