@@ -15,12 +15,9 @@ const cellOf = (computerId: string): string => computerId.replace("cmp", "cel");
 
 test("a computer that will not be frozen delays nobody else's lease", async () => {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-renew-"));
-  const places = placesOf({
-    instance: "renew",
-    shortId: "rene",
-    pool: directory,
-    run: join(directory, "run"),
-  });
+  const run = join(directory, "run");
+  const own = placesOf({ instance: "renew", shortId: "rene", pool: directory, run });
+  const places = { ...own, sockets: (id: string) => join(run, "cells", id) };
   const frozen = Promise.withResolvers<void>();
   const logger = createLogger({ program: "test", now: systemClock.now, level: "error" });
   const cellsDirectory = join(places.state, "cells");
