@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HoldfastError } from "@holdfast/contract";
 import { AgentUnreachable, type Download, type Piece } from "../../domain/agents.ts";
-import { bounded, gather } from "./bytes.ts";
+import { bounded, fromBase64, gather } from "./bytes.ts";
 
 const sent = <M extends "files.read" | "tar.export">(pieces: () => Generator<Piece<M>>): Download<M> => {
   async function* each(): AsyncGenerator<Piece<M>> {
@@ -52,4 +52,15 @@ test("an archive, whose size nobody knows before, ends at the limit of a downloa
     read(bounded(sent(archive), undefined, 49)),
     (error) => error instanceof HoldfastError && error.code === "too_large",
   );
+});
+
+test("base64 is taken with its padding or without, and nothing else, at once", () => {
+  for (const text of ["", "YQ==", "YQ", "YWI=", "YWI", "YWJj"])
+    assert.equal(fromBase64(text)?.toString(), "abc".slice(0, fromBase64(text)?.length));
+  for (const text of ["Y", "YQ=", "YR==", "YQ===", "Y-_=", " YQ==", "YQ==\n", "====", "Y=Q="])
+    assert.equal(fromBase64(text), undefined, JSON.stringify(text));
+  const began = performance.now();
+  assert.equal(fromBase64(`${"=".repeat(3_000_000)}a`), undefined);
+  // It took hours.
+  assert.ok(performance.now() - began < 2000);
 });

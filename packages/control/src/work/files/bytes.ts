@@ -65,6 +65,14 @@ export const gather = async (download: Download<"files.read">, promised: number)
   return whole;
 };
 
+/** Undefined for what is not base64; its padding may be left out. */
+export const fromBase64 = (text: string): Buffer | undefined => {
+  const bytes = Buffer.from(text, "base64");
+  const padded = bytes.toString("base64");
+  // Padding is at most two: a search for the end of any run of it takes the square of a long one.
+  return text === padded || text === padded.replace(/={1,2}$/, "") ? bytes : undefined;
+};
+
 /** As text, without the beginning of a character whose rest is in the next part (`more`). Never less than one byte of what there is. */
 export const wholeText = (
   bytes: Buffer,

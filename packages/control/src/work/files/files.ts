@@ -3,7 +3,7 @@ import type { Computer } from "../../domain/computer.ts";
 import type { BytesResult, EventsResult, ServerEvent } from "../../domain/handler.ts";
 import { decodeCursor, encodeCursor } from "../../lib/cursor.ts";
 import { type CellParts, withAgent } from "../cell.ts";
-import { bounded, gather, wholeText } from "./bytes.ts";
+import { bounded, fromBase64, gather, wholeText } from "./bytes.ts";
 import { type FileView, fileView } from "./view.ts";
 
 /** Files of a computer. Every path is resolved by the agent inside the cell: nothing here touches the host's file system. */
@@ -88,11 +88,9 @@ export class Files {
     params: OperationParams<"file.write">,
     signal: AbortSignal,
   ): Promise<FileView> {
-    const bytes = Buffer.from(params.content, params.encoding === "base64" ? "base64" : "utf8");
-    if (
-      params.encoding === "base64" &&
-      bytes.toString("base64").replace(/=+$/, "") !== params.content.replace(/=+$/, "")
-    )
+    const bytes =
+      params.encoding === "base64" ? fromBase64(params.content) : Buffer.from(params.content, "utf8");
+    if (!bytes)
       throw new HoldfastError("invalid_input", "the content is not base64", {
         issues: [{ path: ["content"], message: "not base64" }],
       });
