@@ -5,8 +5,12 @@ import { type Bed, everything, type Project, startBed, startTestApp, until } fro
 
 const { visitor: newVisitor, photograph } = await useBrowser("gateway");
 
-/** Projects under `localhost`, which Chromium resolves and trusts as if by TLS. */
-const start = async (context: TestContext): Promise<Bed> => startBed(context, { domain: "localhost" });
+/**
+ * Under `localhost`, which Chromium resolves and trusts as if by TLS; and under one name there, so that to a browser all projects are one
+ * site, which SameSite does not keep apart. (Straight under `localhost` each is a site of its own.)
+ */
+const domain = "apps.localhost";
+const start = async (context: TestContext): Promise<Bed> => startBed(context, { domain });
 
 /** A session in the visitor's browser by a ticket, as an owner gets one. */
 const ticketOf = (bed: Bed, project: Project): string => {
@@ -83,8 +87,8 @@ test("95: what an app sets for the whole domain reaches no other project, and cl
   const app = await startTestApp(context);
   const evil = await startTestApp(context, (_request, response) => {
     response.setHeader("set-cookie", [
-      "planted=1; Domain=localhost",
-      `wide=1; Domain=.localhost; Path=/`,
+      `planted=1; Domain=${domain}`,
+      `wide=1; Domain=.${domain}; Path=/`,
       "__Host-holdfast=forged; Path=/; Secure",
       "fine=1",
     ]);
