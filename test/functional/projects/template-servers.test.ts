@@ -1,15 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { templateNames } from "@holdfast/contract";
-import { readdirSync } from "node:fs";
 import { python, run } from "../../support/computer.ts";
-import {
-  askInside,
-  type Answer,
-  readTemplate,
-  startTemplate,
-  templatesFolder,
-} from "../../support/templates.ts";
+import { askInside, type Answer, readTemplate, startTemplate } from "../../support/templates.ts";
 import { useComputer } from "../../support/use.ts";
 
 const ports = {
@@ -40,58 +32,6 @@ const crossSite = [
   ["-H", "origin: https://elsewhere.example"],
   ["-H", "origin: null"],
 ] as const;
-
-test("every template is named in the contract, and the other way round", () => {
-  const folders = readdirSync(templatesFolder, { withFileTypes: true }).filter((entry) =>
-    entry.isDirectory(),
-  );
-  assert.deepEqual(folders.map(({ name }) => name).toSorted(), [...templateNames].toSorted());
-  for (const name of templateNames) {
-    const { title, summary, definition, files } = readTemplate(name);
-    assert.ok(title.length > 0 && summary.length > 0, name);
-    assert.ok(files.has("README.md") && files.has(".gitignore"), name);
-    assert.equal(definition.web, name === "blank" ? null : "web");
-    assert.deepEqual(
-      definition.services.map((service) => service.name),
-      name === "blank" ? [] : ["web"],
-    );
-  }
-});
-
-test("the README of a template names what there is", () => {
-  for (const name of templateNames) {
-    const { files } = readTemplate(name);
-    const table = files.get("README.md")?.toString().split("## What is ")[1]?.split("\n## ")[0] ?? "";
-    const named = [...table.matchAll(/^\| (`.*?`) \|/gm)].flatMap(
-      ([, cell]) => cell?.match(/[^`, ]+/g) ?? [],
-    );
-    assert.ok(named.length >= 2, `${name}: ${table}`);
-    const folder = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);
-    const known = [...files.keys()].flatMap((path) => [path, folder(path), path.slice(folder(path).length)]);
-    assert.deepEqual(
-      named.filter((path) => path !== "data/" && !known.includes(path)),
-      [],
-      name,
-    );
-    const covered = (path: string): boolean =>
-      named.some((one) => path === one || (one.endsWith("/") && path.startsWith(one)));
-    const untold = [".gitignore", "README.md", "api/__init__.py"];
-    assert.deepEqual(
-      [...files.keys()].filter((path) => !untold.includes(path) && !covered(path)),
-      [],
-      name,
-    );
-  }
-});
-
-test("what templates have in common is the same file in each", () => {
-  const shared = ["lib/serve.mjs", "lib/files.mjs", "lib/http.mjs", "lib/html.mjs"];
-  for (const path of [...shared, "public/base.css", "public/tide.svg"]) {
-    const copies = names.map((name) => readTemplate(name).files.get(path)?.toString()).filter(Boolean);
-    assert.ok(copies.length >= 3, `${path} is in ${copies.length} templates`);
-    assert.equal(new Set(copies).size, 1, `the copies of ${path} differ`);
-  }
-});
 
 for (const name of names)
   test(`${name}: ready, with headers that keep browsers careful, and clear about what it does not answer`, async () => {
