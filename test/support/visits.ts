@@ -18,6 +18,8 @@ export interface Visiting {
   readonly key: Key;
   /** As gateway asks, over a socket. */
   readonly gateway: RpcClient<ControlGatewayMethods>;
+  /** That socket. */
+  readonly socketPath: string;
   /** A project that is written straight into the database: nothing of it runs. Of the key's assistant, unless it is another's. */
   project(slug: string, principal?: string): Promise<string>;
   sql(text: string, values?: readonly unknown[]): Promise<readonly Record<string, unknown>[]>;
@@ -65,6 +67,7 @@ export const startVisiting = async (
     owner,
     key,
     gateway,
+    socketPath: path,
     sql,
     project: (slug, principal = key.assistant) => insertProject(sql, slug, principal),
     signIn: async () =>

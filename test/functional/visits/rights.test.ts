@@ -247,3 +247,12 @@ test("hold takes as many as it may, and nothing in place of an id makes it fail"
   const { held } = await visiting.gateway.call("right.hold", { ids: [...odd.slice(1), ...many] });
   assert.deepEqual([...new Set(held)], [id]);
 });
+
+test("rights outlive a restart of control", async (context) => {
+  const { visiting, project, session, find } = await startWithRights(context);
+  const before = await find();
+  const ticket = await visiting.ticket(session, project);
+  await visiting.control.restart();
+  assert.deepEqual(await find(), before);
+  assert.notEqual(await visiting.trade("ticket", project, ticket), null);
+});
