@@ -75,11 +75,15 @@ export const useBench = async (label: string): Promise<Bench> => {
 const page = "the page of the bench";
 
 const publishPage = async (instance: Instance, assistant: Assistant, computer: string): Promise<string> => {
-  const { slug, folder } = await assistant.client.projects.create({ computer, name: "page" });
+  const { slug, folder, version } = await assistant.client.projects.create({ computer, name: "page" });
   await run(assistant, computer, `mkdir ${folder}/site && echo ${page} > ${folder}/site/index.html`);
   const argv = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", "site", "$PORT"];
   const web = { name: "web", argv: ["sh", "-c", `exec ${argv.join(" ")}`] };
-  await assistant.client.projects.update({ project: slug, definition: { services: [web], web: "web" } });
+  await assistant.client.projects.update({
+    project: slug,
+    definition: { services: [web], web: "web" },
+    if_match: version,
+  });
   await assistant.client.projects.deploy({ project: slug });
   await (await instance.owner()).projects.publish({ project: slug });
   return slug;
