@@ -39,7 +39,16 @@ export const diffText = ({ diff, truncated }: OperationOutput<"project.diff">): 
 };
 
 const headOf = (project: Project): string =>
-  `${project.name} (${project.id}) is ${project.state.replace("_", " ")}, ${project.visibility}: ${project.address}`;
+  `${project.slug} (${project.id}) ${states[project.state]}, ${project.visibility}: ${project.address}`;
+
+const states: Readonly<Record<Project["state"], string>> = {
+  not_deployed: "is not deployed",
+  running: "is running",
+  starting: "is starting",
+  failed: "has failed",
+  stopped: "is stopped",
+  no_service: "has no service behind its address",
+};
 
 const deployedText = (deployment: Deployment | null): string =>
   deployment === null
