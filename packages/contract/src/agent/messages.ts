@@ -45,10 +45,29 @@ export const agentErrorCode = z.enum([
   "internal",
 ]);
 
+type AgentDetails = Readonly<Record<string, string | number | boolean>>;
+const mostDetails = 32;
+
+/** By hand: a record's schema would judge, and complain of, each of a hundred thousand. */
+const isDetails = (value: unknown): value is AgentDetails => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const entries = Object.entries(value);
+  return (
+    entries.length <= mostDetails &&
+    entries.every(
+      ([name, detail]: [string, unknown]) =>
+        name.length <= 64 &&
+        (typeof detail === "string"
+          ? detail.length <= 1000
+          : typeof detail === "number" || typeof detail === "boolean"),
+    )
+  );
+};
+
 export const agentError = z.object({
   code: agentErrorCode.catch("internal"),
   message: z.string().max(2000),
-  details: z.record(z.string().max(64), z.union([z.string().max(1000), z.number(), z.boolean()])).optional(),
+  details: z.custom<AgentDetails>(isDetails, `at most ${mostDetails} short details`).optional(),
 });
 
 export const agentInfo = z.object({
