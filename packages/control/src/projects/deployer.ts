@@ -1,5 +1,6 @@
 import { type AgentServiceState, HoldfastError, limits } from "@holdfast/contract";
 import type { Clock, CrashPoint, NewId } from "@holdfast/kit";
+import type { Agent } from "../domain/agents.ts";
 import type { Computer } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { Principal } from "../domain/principal.ts";
@@ -121,11 +122,12 @@ export class Deployer {
         computer,
         signal,
         async (agent) => {
-          await keeper.push(computer);
+          const before = await keeper.push(computer);
           const states = await Promise.all(
-            services.map(({ id }) =>
-              agent.plain("services.wait", { id, wait_ms: waitMs, state: "ready" }, { waitMs, signal }),
-            ),
+            services.map(({ id }) => {
+              const restarts = before.find((state) => state.id === id)?.restarts ?? 0;
+              return this.#ready(agent, id, restarts + hopelessRestarts, waitMs, signal);
+            }),
           );
           await keeper.tell(computer, services, states);
           return states;
@@ -135,6 +137,28 @@ export class Deployer {
     } catch (error) {
       if (signal.aborted || (error instanceof HoldfastError && later.has(error.code))) return [];
       throw error;
+    }
+  }
+
+  /** Waits in short turns: one that ends over and over will hardly become ready, and its log says why by then. */
+  async #ready(
+    agent: Agent,
+    id: string,
+    mostRestarts: number,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<AgentServiceState> {
+    const until = this.#parts.clock.monotonic() + waitMs;
+    for (;;) {
+      const leftMs = Math.max(0, Math.floor(until - this.#parts.clock.monotonic()));
+      const turnMs = Math.min(leftMs, turnOfWaitingMs);
+      const state = await agent.plain(
+        "services.wait",
+        { id, wait_ms: turnMs, state: "ready" },
+        { waitMs: turnMs, signal },
+      );
+      const decided = state.state === "ready" || state.state === "failed" || state.restarts >= mostRestarts;
+      if (decided || turnMs === leftMs) return state;
     }
   }
 
@@ -170,6 +194,10 @@ export class Deployer {
     return written;
   }
 }
+
+const turnOfWaitingMs = 1000;
+/** More may be a service that waits for another to come up. */
+const hopelessRestarts = 3;
 
 const refuseCrowd = (
   computer: Computer,
