@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, test } from "node:test";
 import { createIds, systemClock } from "@holdfast/kit";
@@ -37,6 +37,28 @@ test("cells live on when the supervisor is killed, frozen ones too, and are adop
   assert.ok(running && running.lease_ends_in_ms > 500_000, "the lease goes on");
   await host.control.call("cell.thaw", { computer_id: asleep, lease_ms: 60_000 });
   assert.equal((await host.exec(asleep, ["/bin/true"])).code, 0);
+});
+
+test("the sockets of an adopted cell get the groups of today's callers, and it is reached as before", async () => {
+  const id = await host.newComputer();
+  const directory = join(host.places.cells, id);
+  const seen = async (): Promise<readonly string[]> =>
+    Promise.all(
+      [directory, join(directory, "control.sock"), join(directory, "ingress.sock")].map(async (path) => {
+        const { uid, gid, mode } = await stat(path);
+        return `${uid}:${gid} ${(mode & 0o7777).toString(8)}`;
+      }),
+    );
+  assert.deepEqual(await seen(), ["0:0 711", "0:0 660", "0:0 660"]);
+  await host.kill();
+  // As a supervisor from before there was a gateway left it.
+  await chmod(directory, 0o750);
+  await host.start({ flags: ["--control-gid", "60001", "--gateway-gid", "60002"] });
+  assert.deepEqual(await seen(), ["0:0 711", "0:60001 660", "0:60002 660"]);
+  assert.equal((await host.exec(id, ["/bin/true"])).code, 0);
+  await host.kill();
+  await host.start();
+  assert.deepEqual(await seen(), ["0:0 711", "0:0 660", "0:0 660"]);
 });
 
 test("a cell whose lease ends is frozen, by the supervisor's own clock", async () => {
