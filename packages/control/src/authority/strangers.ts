@@ -1,6 +1,7 @@
 import { HoldfastError, limits } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 import type { Strangers } from "../domain/strangers.ts";
+import { FewAtOnce } from "../lib/few-at-once.ts";
 import { Recent } from "../lib/recent.ts";
 import { createRateLimiter } from "./rate.ts";
 
@@ -24,40 +25,19 @@ export const createStrangers = (clock: Clock, options: StrangerOptions): Strange
     most: limits.unknownCredentialsPerWindow,
     windowMs: limits.unknownCredentialsWindowMs,
   });
-  const { atOnce, waiting: mayWait } = options.strangers ?? { atOnce: limits.lookupsAtOnce, waiting: 0 };
-  const turns: (() => void)[] = [];
+  const strange = new FewAtOnce(options.strangers ?? { atOnce: limits.lookupsAtOnce, waiting: 0 });
   let known = 0;
-  let strange = 0;
 
-  // Each of these holds a connection and what has come of its request: while the database is slow they must not pile up.
-  const refuseOver = (underWay: number, most: number): void => {
-    if (underWay >= most)
+  const lookUp = async <T>(met: boolean, load: () => Promise<T>): Promise<T> => {
+    // Each of these holds a connection and what has come of its request: while the database is slow they must not pile up.
+    if (known + strange.size >= limits.lookupsAtOnce)
       throw new HoldfastError("unavailable", "too many requests wait for the database", { part: "database" });
-  };
-
-  const lookUpKnown = async <T>(load: () => Promise<T>): Promise<T> => {
-    refuseOver(known + strange, limits.lookupsAtOnce);
+    if (!met) return strange.run(load);
     known += 1;
     try {
       return await load();
     } finally {
       known -= 1;
-    }
-  };
-
-  const lookUpStranger = async <T>(load: () => Promise<T>): Promise<T> => {
-    refuseOver(known + strange, limits.lookupsAtOnce);
-    if (strange >= atOnce) {
-      refuseOver(turns.length, mayWait);
-      // Whoever ends hands its place on.
-      await new Promise<void>((resolve) => turns.push(resolve));
-    } else strange += 1;
-    try {
-      return await load();
-    } finally {
-      const next = turns.shift();
-      if (next) next();
-      else strange -= 1;
     }
   };
 
@@ -72,7 +52,7 @@ export const createStrangers = (clock: Clock, options: StrangerOptions): Strange
             retry_after_ms: resetMs,
           });
       }
-      const found = await (met ? lookUpKnown(load) : lookUpStranger(load)).catch((error: unknown) => {
+      const found = await lookUp(met, load).catch((error: unknown) => {
         // Nothing was learnt of it: whoever tries again while the database is away is no stranger yet.
         if (!met) rate.give(from);
         throw error;

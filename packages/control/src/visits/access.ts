@@ -1,5 +1,6 @@
-import { type AccessRecord, HoldfastError, limits } from "@holdfast/contract";
+import { type AccessRecord, limits } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
+import { FewAtOnce } from "../lib/few-at-once.ts";
 import { insertAccessRecords, listRecordedProjects, trimAccessRecords } from "../store/visits.ts";
 import type { Database } from "../store/transaction.ts";
 
@@ -15,8 +16,7 @@ export class AccessLog {
   /** What was written of each project since it was last cut to size. */
   #written = new Map<string, number>();
   #cutAll = true;
-  #waiting = 0;
-  #last: Promise<void> = Promise.resolve();
+  readonly #one = new FewAtOnce({ atOnce: 1, waiting: batchesWaiting });
 
   constructor(parts: { readonly db: Database; readonly clock: Clock }) {
     this.#db = parts.db;
@@ -25,16 +25,7 @@ export class AccessLog {
 
   /** Throws `unavailable` when more come than can be written, or the database is away. */
   async record(records: readonly AccessRecord[]): Promise<void> {
-    if (records.length === 0) return;
-    if (this.#waiting >= batchesWaiting)
-      throw new HoldfastError("unavailable", "access records come faster than they can be written", {
-        part: "database",
-      });
-    this.#waiting += 1;
-    const before = this.#last;
-    const written = before.then(() => this.#write(records));
-    this.#last = written.catch(() => {});
-    await written.finally(() => (this.#waiting -= 1));
+    if (records.length > 0) await this.#one.run(() => this.#write(records));
   }
 
   /** Cuts every project that was written of to what is kept. */

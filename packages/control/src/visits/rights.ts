@@ -2,6 +2,7 @@ import { limits, type Right } from "@holdfast/contract";
 import type { Clock, NewId } from "@holdfast/kit";
 import type { Strangers } from "../domain/strangers.ts";
 import { sha256 } from "../lib/digest.ts";
+import { FewAtOnce } from "../lib/few-at-once.ts";
 import {
   findGoodRights,
   findRight,
@@ -30,6 +31,9 @@ const forms = {
   header: /^hfs?_[A-Za-z0-9_-]{43}$/,
 } as const;
 
+/** Batches of rights that are looked at again: gateway asks for one after the other, each a statement about many rows. */
+const heldAtOnce = { atOnce: 4, waiting: 64 };
+
 interface Shown<K extends keyof typeof forms> {
   readonly project_id: string;
   readonly kind: K;
@@ -47,6 +51,7 @@ export interface Session {
  */
 export class Rights {
   readonly #parts: RightsParts;
+  readonly #holding = new FewAtOnce(heldAtOnce);
 
   constructor(parts: RightsParts) {
     this.#parts = parts;
@@ -86,7 +91,9 @@ export class Rights {
   async hold(rightIds: readonly string[]): Promise<string[]> {
     const names = rightIds.flatMap((id) => nameOf(id) ?? []);
     if (names.length === 0) return [];
-    return (await findGoodRights(this.#parts.db, names, this.#parts.clock.now())).map(idOf);
+    return this.#holding.run(async () =>
+      (await findGoodRights(this.#parts.db, names, this.#parts.clock.now())).map(idOf),
+    );
   }
 
   /** Whose right on that project this is; undefined when it is none, or not good any more. */

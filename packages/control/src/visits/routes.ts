@@ -1,5 +1,6 @@
 import { limits, type Route } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
+import { FewAtOnce } from "../lib/few-at-once.ts";
 import { routesChannel } from "../store/projects.ts";
 import type { Listener } from "../store/listener.ts";
 import { lastRevision, listRoutes, type RouteRow } from "../store/routes.ts";
@@ -10,10 +11,14 @@ const lookEveryMs = 5_000;
 /** What is answered at once is read as one message of at most 1 MiB. */
 const replyBytes = 512 * 1024;
 
+/** Those who wait are all told of a change at once; a page may be large. */
+const readAtOnce = { atOnce: 2, waiting: 512 };
+
 /** Tells what changed among the routes, in an order in which nothing is missed. */
 export class Routes {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #reading = new FewAtOnce(readAtOnce);
   #change = Promise.withResolvers<void>();
 
   constructor(parts: { readonly db: Database; readonly clock: Clock; readonly listener: Listener }) {
@@ -36,7 +41,9 @@ export class Routes {
     for (;;) {
       // Taken before looking: what comes in between is not slept over.
       const change = this.#change.promise;
-      const page = pageOf(await listRoutes(this.#db, from, limits.routesPerReply));
+      const page = await this.#reading.run(async () =>
+        pageOf(await listRoutes(this.#db, from, limits.routesPerReply)),
+      );
       const leftMs = deadline - this.#clock.monotonic();
       if (page.length > 0 || leftMs <= 0 || signal.aborted)
         return { next: page.at(-1)?.route_revision ?? from, routes: page.map(routeOf) };
