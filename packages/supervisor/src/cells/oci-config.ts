@@ -53,7 +53,11 @@ export const buildOciConfig = (policy: Policy, plan: CellPlan): object => {
       user: { uid: 0, gid: 0 },
       args: plan.command ?? agentCommand(plan),
       // With a home of its own the runtime looks for none in the cell's /etc/passwd, which may be a pipe.
-      env: ["HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"],
+      env: [
+        "HOME=/root",
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "LANG=C.UTF-8",
+      ],
       cwd: "/",
       // Inheritable and ambient stay empty: nothing is handed on past an execution that drops it.
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
