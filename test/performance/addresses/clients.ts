@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { connect, type Socket } from "node:net";
 
 /** Where a visitor's request goes: a proxy on loopback, or a socket of the file system for the way without a proxy. */
@@ -42,7 +42,7 @@ export const readSlowly = async (
     headers: { host: target.host },
   });
   asked.end();
-  const [response] = (await once(asked, "response")) as [import("node:http").IncomingMessage];
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
   const digest = createHash("sha256");
   const since = performance.now();
   let read = 0;

@@ -20,8 +20,14 @@ export const load = async (
   const { stdout } = await promisify(execFile)(
     "taskset",
     [
-      ...["-c", restCore, tools.wrk, "-t", "1", "-c", String(options.connections)],
-      ...["-d", `${options.seconds}s`, "--latency", "-H", `Host: ${target.host}`],
+      "-c",
+      restCore,
+      tools.wrk,
+      "--threads=1",
+      `--connections=${options.connections}`,
+      `--duration=${options.seconds}s`,
+      "--latency",
+      `--header=Host: ${target.host}`,
       `http://127.0.0.1:${target.port}${target.path ?? "/"}`,
     ],
     { env: { ...process.env, ...tools.environment } },

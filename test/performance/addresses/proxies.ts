@@ -83,7 +83,8 @@ ${names
 
 /** Resolves once something takes connections on the port; rejects when `child` ends first, or after 10 s. */
 export const listening = async (port: number, child: ChildProcess): Promise<void> => {
-  for (let since = performance.now(); performance.now() - since < startMs; ) {
+  const since = performance.now();
+  while (performance.now() - since < startMs) {
     if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`);
     const socket = connect(port, "127.0.0.1");
     const open = await Promise.race([

@@ -55,11 +55,15 @@ export const startCrowd = (plan: Plan): Crowd => {
           }
         } else if (answer.status === 502 || answer.status === 503) counts.unanswered += 1;
         else foreign.push(`${name} ${tag}: ${answer.status} ${answer.body.slice(0, 200)}`);
-        if (answer.closes) connection = void connection.destroy();
+        if (answer.closes) {
+          connection.destroy();
+          connection = undefined;
+        }
       } catch (error) {
         if (!(error instanceof Broken)) throw error;
         counts.unanswered += 1;
-        connection = void connection?.destroy();
+        connection?.destroy();
+        connection = undefined;
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     }
