@@ -5,7 +5,7 @@ import {
   type Right,
   type Route,
 } from "@holdfast/contract";
-import { createLogger, createRpcServer, type RpcHandlers } from "@holdfast/kit";
+import { createLogger, createRpcServer, type RpcHandlers, systemClock } from "@holdfast/kit";
 
 type Wake = Awaited<ReturnType<RpcHandlers<ControlGatewayMethods>["project.wake"]>>;
 
@@ -20,6 +20,8 @@ export interface FakeControl {
   readonly records: AccessRecord[];
   /** Methods that were called, with what they were called for. */
   readonly calls: { readonly method: string; readonly params: unknown }[];
+  /** How long it takes to say which rights hold. */
+  holdMs: number;
   onWake: (projectId: string, rightId: string | null) => Promise<Wake> | Wake;
   /** Takes no calls until it is started again. */
   stop(): Promise<void>;
@@ -39,6 +41,7 @@ export const startControl = async (path: string): Promise<FakeControl> => {
     trades: new Map(),
     records: [],
     calls: [],
+    holdMs: 0,
     onWake: () => ready,
     route: (...routes) => {
       for (const route of routes) {
@@ -79,7 +82,10 @@ export const startControl = async (path: string): Promise<FakeControl> => {
       control.calls.push({ method: "right.find", params });
       return { right: control.rights.get(`${params.project_id} ${params.kind} ${params.token}`) ?? null };
     },
-    "right.hold": async ({ ids }) => ({ held: ids.filter((id) => find(control.rights, id)) }),
+    "right.hold": async ({ ids }) => {
+      if (control.holdMs > 0) await systemClock.sleep(control.holdMs);
+      return { held: ids.filter((id) => find(control.rights, id)) };
+    },
     "project.wake": async (params) => {
       control.calls.push({ method: "project.wake", params });
       return control.onWake(params.project_id, params.right_id);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 import { limits } from "@holdfast/contract";
+import { systemClock } from "@holdfast/kit";
 import {
   type Bed,
   bodyOf,
@@ -297,6 +298,17 @@ test("within a second of a right's end its open sockets are closed, and no other
   assert.equal(statusOf(await bed.raw(get(project.host, "Holdfast-Key: stays\r\n"))), 503);
   await bed.control.start();
   assert.equal(statusOf(await bed.raw(upgrade(others.host, "Holdfast-Key: other\r\n"), 200)), 101);
+});
+
+test("a control that takes its time to answer does not end rights that hold", async (context) => {
+  const bed = await startBed(context);
+  const project = await bed.project("mine", echo);
+  project.allow("header", "k");
+  bed.control.holdMs = 400;
+  const { socket, closed } = await openSocket(bed, upgrade(project.host, "Holdfast-Key: k\r\n"));
+  const ended = await Promise.race([closed, systemClock.sleep(2500).then(() => "open")]);
+  assert.equal(ended, "open");
+  socket.destroy();
 });
 
 test("within a second of unpublishing, and of a project's end, visitors' sockets are closed; published ones go on without control", async (context) => {

@@ -40,6 +40,7 @@ const lookupMs = 5000;
 /** Kept without use for so long: a page's requests come in bursts. */
 const keptUnusedMs = 5000;
 const keptAtMost = 20_000;
+const checksAtOnce = 3;
 
 /**
  * Rights of visitors, as control last confirmed them. One serves from memory only while its last confirmation, counted from when the
@@ -140,13 +141,13 @@ export const createRights = (options: {
       return lookup;
     },
     watch: async (signal) => {
-      let checking = false;
+      let underWay = 0;
       while (!signal.aborted) {
-        // Not awaited: what cannot be confirmed in time has to end in time, too.
-        if (!checking && held.size > 0) {
-          checking = true;
+        // Not awaited: what cannot be confirmed in time has to end in time, and a slow answer must not delay the next question.
+        if (underWay < checksAtOnce && held.size > 0) {
+          underWay += 1;
           void check().finally(() => {
-            checking = false;
+            underWay -= 1;
           });
         }
         await clock.sleep(limits.rightCheckMs / 3, signal).catch(() => {});
