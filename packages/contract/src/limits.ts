@@ -95,6 +95,8 @@ export const limits = {
 
   projectsPerComputer: 20,
   servicesPerProject: 8,
+  /** What a project runs, as JSON; a list of projects shows it of each. */
+  projectDefinitionBytes: 256 * 1024,
   publicRulesPerProject: 32,
   slugLength: 40,
   /** Ports that projects' services are given when their definition names none. */

@@ -20,6 +20,14 @@ const refused = (definition: unknown): string => {
 const other = (port: number): ServiceRow => ({ definition: { port } }) as unknown as ServiceRow;
 
 describe("what a project runs", () => {
+  test("is refused when a list of it could not be told", () => {
+    const services = Array.from({ length: 8 }, (_, index) => ({
+      name: `web${index}`,
+      command: `: ${"x".repeat(limits.projectDefinitionBytes / 8)}`,
+    }));
+    assert.match(refused({ services }), /together/);
+    checkProject(projectDefinition.parse({ services: services.slice(0, 7) }));
+  });
   test("is taken when it fits together", () => {
     checkProject(projectDefinition.parse({}));
     checkProject(

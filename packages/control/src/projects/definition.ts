@@ -13,8 +13,14 @@ export interface DeployedService {
 
 export const folderOf = (project: Pick<ProjectRow, "name">): string => `/work/${project.name}`;
 
-/** Throws `invalid_input` for what no single field shows: names, references, checks without a port. */
+/** Throws `invalid_input` for what no single field shows: size, names, references, checks without a port. */
 export const checkProject = (definition: ProjectDefinition): void => {
+  // Each list of projects shows it whole.
+  if (Buffer.byteLength(JSON.stringify(definition)) > limits.projectDefinitionBytes)
+    throw invalid(
+      ["services"],
+      `over ${limits.projectDefinitionBytes} bytes together: put large values and long commands into files`,
+    );
   const names = definition.services.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw invalid(["services"], `two services are called ${twice}`);
