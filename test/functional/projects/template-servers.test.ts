@@ -114,6 +114,7 @@ test("web-app: waves are counted once each, outlive a restart, and reach who wat
     assert.equal((await ask("web-app", "/api/waves", "-X", "POST", ...headers)).status, 403, headers[1]);
   await assistant.client.services.restart({ computer, service: "web-app" });
   assert.equal((JSON.parse((await ask("web-app", "/api/state")).body) as { waves: number }).waves, 6);
+  assert.equal((await ask("web-app", "/live", "-I")).headers["content-type"], "text/event-stream");
   const watched = await run(
     assistant,
     computer,

@@ -15,6 +15,11 @@ export class Live {
   add(response, signal) {
     if (this.#streams.size >= watchingMax) return false;
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+    // HEAD asks for the head alone.
+    if (response.req.method === "HEAD") {
+      response.end();
+      return true;
+    }
     // How long a browser waits before it comes back, in milliseconds.
     response.write("retry: 2000\n\n");
     this.#streams.add(response);
