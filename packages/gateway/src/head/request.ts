@@ -1,5 +1,6 @@
 import { limits } from "@holdfast/contract";
 import { takeSessionCookie } from "./cookies.ts";
+import { holdsPlatformToken, namesOwnPart } from "./credentials.ts";
 import { type Field, readFields, readLength, readTokens } from "./fields.ts";
 import { readHost } from "./host.ts";
 import { isProxysOwn, mayBeHopByHop, requestFields } from "./names.ts";
@@ -52,7 +53,6 @@ const malformed = (why: string): Refusal => ({ refused: "malformed", why });
 const requestLine =
   // oxlint-disable-next-line no-control-regex -- control bytes are among what is refused
   /^([A-Z]{1,20}) (\/[^\x00-\x20"#<>?\\`\x7f-\xff]*(?:\?[^\x00-\x20"#<>\x7f-\xff]*)?) HTTP\/1\.([01])$/;
-const platformKey = /^bearer\s+hfs?_[A-Za-z0-9_-]{43}$/i;
 
 /**
  * Judges the text of a head. Anything that two programs could read differently is refused: more than one Host, an absolute or other
@@ -143,8 +143,7 @@ export const readRequestHead = (text: string): RequestHead | Refusal => {
         fields.push(field);
         break;
       case "referer":
-        // Addresses of ours hold tickets.
-        if (!value.toLowerCase().includes("/.holdfast")) fields.push(field);
+        if (!namesOwnPart(value)) fields.push(field);
         break;
       case "forwarded_for":
         forwardedFor = forwardedFor === undefined ? value : `${forwardedFor},${value}`;
@@ -196,7 +195,7 @@ export const readRequestHead = (text: string): RequestHead | Refusal => {
     expectsContinue: expect !== undefined && minor === 1 && (coding !== undefined || lengthBytes > 0),
     key,
     session,
-    misplacedKey: authorization !== undefined && platformKey.test(authorization),
+    misplacedKey: authorization !== undefined && holdsPlatformToken(authorization),
     forwardedFor,
     accept: noted["accept"],
     origin: noted["origin"],

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { confineClearing, confineCookie, takeSessionCookie } from "./cookies.ts";
+import { holdsPlatformToken, namesOwnPart } from "./credentials.ts";
 import { readHost, readPlace } from "./host.ts";
 import { isDotted, isPlain } from "./path.ts";
 
@@ -52,6 +53,38 @@ test("clearing reaches the app's own origin only", () => {
   };
   for (const [given, expected] of Object.entries(cases))
     assert.equal(confineClearing(given), expected, given);
+});
+
+test("credentials of ours are found where an app reads, in whatever form, and nothing else is taken for one", () => {
+  const token = `hf_${"a-_Z".repeat(10)}abc`;
+  const base64 = (text: string): string => Buffer.from(text).toString("base64");
+  const ours = [
+    `Bearer ${token}`,
+    token,
+    `Token token="${token}"`,
+    `Basic ${base64(`x:${token}`)}`,
+    `basic ${base64(`${token}:`)}`,
+    ...["hfs_", "hfv_", "hft_", "hfl_"].map((prefix) => `Bearer ${token.replace("hf_", prefix)}`),
+  ];
+  for (const value of ours) assert.ok(holdsPlatformToken(value), value);
+  const others = [
+    "",
+    "Bearer abc",
+    `Bearer ${token}x`,
+    `Bearer x${token}`,
+    `Bearer ${token.slice(0, -1)}`,
+    `Basic ${base64("name:hf_short")}`,
+    "Basic !",
+  ];
+  for (const value of others) assert.ok(!holdsPlatformToken(value), value);
+  for (const referer of [
+    "http://a.b/.holdfast/ticket?t=x",
+    "http://a.b/%2EHoldfast/",
+    "http://a.b/.%68oldfast",
+  ])
+    assert.ok(namesOwnPart(referer), referer);
+  for (const referer of ["http://a.b/holdfast/", "http://a.b/%", ""])
+    assert.ok(!namesOwnPart(referer), referer);
 });
 
 test("a host is one name, and a project's place is one label before the domain", () => {

@@ -150,3 +150,43 @@ test("an app that does not answer in time, and a body that does not come, end", 
   bed.advance(270_000);
   assert.equal(statusOf(await late), 504);
 });
+
+test("who comes to a published project with a right starts it when visitors may not, and sees why it ended", async (context) => {
+  const bed = await startBed(context);
+  const app = await startTestApp(context);
+  const project = await bed.project("mine", app.port, everything);
+  project.allow("header", "k");
+  await project.agent.close();
+  bed.control.onWake = async (_projectId, rightId) => {
+    if (rightId === null) return { state: "refused", retry_after_ms: 0, reason: null, log: null };
+    const agent = await startAgent(project.socketPath, () => app.port);
+    context.after(() => agent.close());
+    return ready;
+  };
+  assert.match(await bed.raw(get(project.host)), /503 .*Asleep for today/s);
+  assert.match(await bed.raw(get(project.host, "Holdfast-Key: other\r\n")), /503 .*Asleep for today/s);
+  assert.equal(statusOf(await bed.raw(get(project.host, key))), 200);
+  await until(() => bed.control.records.length === 3);
+  assert.deepEqual(
+    bed.control.records.map(({ status, subject }) => [status, subject]),
+    [
+      [503, null],
+      [503, null],
+      [200, "own_1"],
+    ],
+  );
+
+  const other = await bed.project("crashed", undefined, everything);
+  other.allow("header", "k");
+  await other.agent.close();
+  bed.control.onWake = (_projectId, rightId) => ({
+    state: "failed",
+    retry_after_ms: 0,
+    reason: "It ended.",
+    log: rightId === null ? null : "the last line",
+  });
+  assert.doesNotMatch(await bed.raw(get(other.host)), /last line/);
+  const told = await bed.raw(get(other.host, key));
+  assert.equal(statusOf(told), 502);
+  assert.match(told, /the last line/);
+});

@@ -34,6 +34,8 @@ export type Verdict =
 export interface Judge {
   /** At once where nothing has to be asked. `from` is the visitor's address. Never rejects. */
   judge(head: RequestHead, from: string): Verdict | Promise<Verdict>;
+  /** The same without regard to what is open to everyone: what the credential alone is good for. */
+  judgeCredential(head: RequestHead, from: string): Verdict | Promise<Verdict>;
   /** Whether a request that a rule let in would be let in now. */
   stillOpen(route: Route | undefined, head: Pick<RequestHead, "method" | "path">): boolean;
 }
@@ -51,35 +53,49 @@ export const createJudge = (options: {
 }): Judge => {
   const { domain, scheme, table, rights, wrong } = options;
 
+  const judgeCredential = (head: RequestHead, from: string): Verdict | Promise<Verdict> => {
+    const place = readPlace(head.host, domain);
+    const route = place && table.find(place.slug);
+    const port = place?.port;
+    const credential = readCredential(head);
+    if (!credential) return { kind: "nothing" };
+    if (credential.kind === "cookie") {
+      const safe = isSafeWithCookie(head, `${scheme}://${head.hostHeader.toLowerCase()}`);
+      if (safe === "no") return { kind: "cross_site" };
+      if (safe === "not_shown") return { kind: "nothing" };
+    }
+    const projectId = route?.project_id ?? nobodysProject(place?.slug);
+    const known = rights.known(projectId, credential);
+    if (known) return verdictOf(known, route, port);
+    if (!wrong.mayTry(from)) return { kind: "too_many" };
+    return rights.find(projectId, credential).then((settled) => {
+      if (settled !== "refused") wrong.wasRight(from);
+      // Asking took its time: the project may have gone, or moved, meanwhile.
+      const now = place && table.find(place.slug);
+      return verdictOf(settled, now?.project_id === route?.project_id ? now : undefined, port);
+    });
+  };
+
   return {
     judge: (head, from) => {
       // Who has not been told yet what there is cannot say that something is not there.
       if (!table.filled) return { kind: "unavailable" };
       const place = readPlace(head.host, domain);
       const route = place && table.find(place.slug);
-      const port = place?.port;
-      if (route && port === undefined) {
+      if (route && place.port === undefined) {
         const rule = matchRule(route.published, head.method, head.path);
-        if (rule) return { kind: "allowed", route, port, right: undefined, narrow: !opensEverything(rule) };
+        if (rule)
+          return {
+            kind: "allowed",
+            route,
+            port: undefined,
+            right: undefined,
+            narrow: !opensEverything(rule),
+          };
       }
-      const credential = readCredential(head);
-      if (!credential) return { kind: "nothing" };
-      if (credential.kind === "cookie") {
-        const safe = isSafeWithCookie(head, `${scheme}://${head.hostHeader.toLowerCase()}`);
-        if (safe === "no") return { kind: "cross_site" };
-        if (safe === "not_shown") return { kind: "nothing" };
-      }
-      const projectId = route?.project_id ?? nobodysProject(place?.slug);
-      const known = rights.known(projectId, credential);
-      if (known) return verdictOf(known, route, port);
-      if (!wrong.mayTry(from)) return { kind: "too_many" };
-      return rights.find(projectId, credential).then((settled) => {
-        if (settled !== "refused") wrong.wasRight(from);
-        // Asking took its time: the project may have gone, or moved, meanwhile.
-        const now = place && table.find(place.slug);
-        return verdictOf(settled, now?.project_id === route?.project_id ? now : undefined, port);
-      });
+      return judgeCredential(head, from);
     },
+    judgeCredential,
     stillOpen: (route, { method, path }) =>
       route !== undefined && matchRule(route.published, method, path) !== undefined,
   };

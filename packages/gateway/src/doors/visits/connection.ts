@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { limits } from "@holdfast/contract";
 import { bodyGoesOn, bodyIsMalformed } from "../../head/chunks.ts";
-import { headGoesOn, headIsMalformed, HeadReader } from "../../head/reader.ts";
-import { readRequestHead, type RequestHead } from "../../head/request.ts";
+import { Intake } from "../../head/intake.ts";
+import type { RequestHead } from "../../head/request.ts";
 import { Exchange, type Visitor } from "../../proxy/exchange.ts";
 import type { Failure } from "../../proxy/failure.ts";
 import { type Piece, writeTogether } from "../../proxy/gather.ts";
@@ -13,7 +13,7 @@ import type { Page } from "../pages/page.ts";
 import { renderPage } from "../pages/render.ts";
 import { Ahead } from "./ahead.ts";
 import type { Evictable, Seat } from "./ledger.ts";
-import { type Allowed, pageOfTrade, pageOfVerdict, recordOf, visitorLeft } from "./outcome.ts";
+import { type Allowed, mayBeOvercome, pageOfTrade, pageOfVerdict, recordOf, visitorLeft } from "./outcome.ts";
 import type { RouteChange, Shared } from "./shared.ts";
 import { visitorOf } from "./visitor-address.ts";
 
@@ -30,7 +30,7 @@ export class Connection implements Visitor, RightUser, Evictable {
   readonly #shared: Shared;
   readonly #seat: Seat;
   #phase: Phase = "head";
-  #reader: HeadReader | undefined;
+  readonly #intake = new Intake();
   /** Monotonic: since when the present phase lasts, or a head has been coming. */
   #since: number;
   #served = 0;
@@ -86,7 +86,7 @@ export class Connection implements Visitor, RightUser, Evictable {
 
   /** The gateway ends: closes at once what waits, and the rest after its answer. */
   finish(): void {
-    if (this.#phase === "head" && !this.#reader?.begun) this.#close();
+    if (this.#phase === "head" && !this.#intake.begun) this.#close();
   }
 
   destroy(): void {
@@ -101,7 +101,7 @@ export class Connection implements Visitor, RightUser, Evictable {
       case "head":
         if (this.#drains) {
           if (lasts > limits.visitReadStallMs) this.destroy();
-        } else if (this.#reader?.begun) {
+        } else if (this.#intake.begun) {
           if (lasts > limits.visitHeadMs) this.#refuse(this.#shared.pages.tooSlow());
         } else if (lasts > (this.#served > 0 ? limits.visitIdleMs : limits.visitHeadMs)) this.destroy();
         return;
@@ -154,6 +154,9 @@ export class Connection implements Visitor, RightUser, Evictable {
   }
 
   failed(failure: Failure): void {
+    const head = this.#head;
+    const byRule = this.#allowed !== undefined && this.#allowed.right === undefined;
+    if (head && byRule && mayBeOvercome(failure, head)) return this.#useCredential(head, failure);
     const { right } = this.#allowed ?? {};
     const page = this.#shared.pages.failure(failure, right?.right.who === "owner");
     const whole = this.#exchange?.bodyEnded === true;
@@ -213,7 +216,7 @@ export class Connection implements Visitor, RightUser, Evictable {
     }
     this.#allowed?.right?.leave(this);
     this.#phase = "closed";
-    this.#reader = undefined;
+    this.#intake.forget();
     this.#ahead.clear();
     this.#seat.leave();
   }
@@ -239,25 +242,12 @@ export class Connection implements Visitor, RightUser, Evictable {
   }
 
   #headPiece(piece: Buffer): void {
-    const reader = (this.#reader ??= new HeadReader(limits.visitHeadBytes));
-    if (!reader.begun) this.#since = this.#shared.clock.monotonic();
-    const end = reader.read(piece);
-    if (end === headGoesOn) return;
-    if (end < 0) {
-      const why = "its head holds a byte that may not stand there";
-      return this.#refuse(
-        this.#shared.pages.malformed(
-          end === headIsMalformed
-            ? { refused: "malformed", why }
-            : { refused: "too_large", why: `its head is over ${limits.visitHeadBytes} bytes` },
-        ),
-      );
-    }
-    this.#reader = undefined;
-    this.#ahead.putBack(piece, end);
-    const head = readRequestHead(reader.text);
-    if ("refused" in head) this.#refuse(this.#shared.pages.malformed(head));
-    else this.#request(head);
+    if (!this.#intake.begun) this.#since = this.#shared.clock.monotonic();
+    const read = this.#intake.read(piece);
+    if (!read) return;
+    this.#ahead.putBack(piece, read.end);
+    if ("refused" in read.head) this.#refuse(this.#shared.pages.malformed(read.head));
+    else this.#request(read.head);
   }
 
   #request(head: RequestHead): void {
@@ -282,6 +272,22 @@ export class Connection implements Visitor, RightUser, Evictable {
     const verdict = judge.judge(head, from);
     if (verdict instanceof Promise) void verdict.then(decide);
     else decide(verdict);
+  }
+
+  /** What is open to everyone did not come up for a visitor: it is tried once more by what this one shows. */
+  #useCredential(head: RequestHead, failure: Failure): void {
+    const byRule = this.#allowed;
+    this.#exchange = undefined;
+    this.#phase = "deciding";
+    const from = visitorOf(this.#seat.address, head, this.#shared.believesProxy);
+    void Promise.resolve(this.#shared.judge.judgeCredential(head, from)).then((verdict) => {
+      if (this.#phase !== "deciding") return;
+      if (verdict.kind === "allowed") return this.#let(head, verdict, from);
+      const page = this.#shared.pages.failure(failure, false);
+      this.#allowed = byRule;
+      this.#record(page.status);
+      this.#answer(page, false);
+    });
   }
 
   /** The one place from which a computer is reached. */
@@ -369,7 +375,7 @@ export class Connection implements Visitor, RightUser, Evictable {
     if (this.#phase === "closed") return;
     this.#phase = "lingering";
     this.#since = this.#shared.clock.monotonic();
-    this.#reader = undefined;
+    this.#intake.forget();
     this.#ahead.clear();
     this.#socket.end();
     this.#socket.resume();

@@ -2,6 +2,7 @@ import { type AccessRecord, sessionCookie } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 import type { RequestHead } from "../../head/request.ts";
 import type { Exchange } from "../../proxy/exchange.ts";
+import type { Failure } from "../../proxy/failure.ts";
 import type { Verdict } from "../../rights/judge.ts";
 import type { Traded } from "../../rights/trade.ts";
 import type { Page } from "../pages/page.ts";
@@ -11,6 +12,15 @@ export type Allowed = Extract<Verdict, { readonly kind: "allowed" }>;
 
 /** What is recorded of a visitor who hung up before an answer. */
 export const visitorLeft = 499;
+
+/**
+ * Whether a right could do what a rule could not: start what visitors have started often enough, and show its owner why a service ended.
+ * Only where nothing of the request was used up, and something is shown that may be one.
+ */
+export const mayBeOvercome = (failure: Failure, head: RequestHead): boolean =>
+  (failure.kind === "crashed" || failure.kind === "not_today") &&
+  head.bodyBytes === 0 &&
+  (head.key !== undefined || head.session !== undefined);
 
 /** What one is told who is not let in. */
 export const pageOfVerdict = (verdict: Exclude<Verdict, Allowed>, head: RequestHead, pages: Pages): Page => {
