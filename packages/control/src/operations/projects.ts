@@ -117,7 +117,7 @@ export const createProjectWork = (parts: ProjectPartsOfControl): ProjectWork => 
   const bring: Handler<"project.import", FoundProject> = {
     admit: (transaction, context, params) => projects.findToRun(transaction, context, params.project),
     run: async (context, params, found) => ({
-      output: await transfer.import(context, found, params, bodyOf(context), context.signal),
+      output: await transfer.import(context, found, params, bodyOf(context), stopping.signal),
     }),
   };
   const viewOf = async (id: string, signal: AbortSignal): Promise<OperationOutput<"project.get">> => {

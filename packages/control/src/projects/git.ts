@@ -63,6 +63,7 @@ export const createGit =
 const shortBytes = 64 * 1024;
 const shownBytes = 4000;
 const kill = 9;
+const terminate = 15;
 
 const safe: readonly string[] = [
   "--no-pager",
@@ -123,39 +124,59 @@ const run = async (
         env: { ...environmentOf(folder), ...options.environment },
         user: { uid: 0, gid: 0 },
         stdin: "closed",
-        timeout_ms: limits.gitMs,
+        // Should control end meanwhile.
+        timeout_ms: 2 * limits.gitMs,
         pty: null,
         output_limit_bytes: options.mostBytes + shortBytes,
-        wait_ms: limits.gitMs + graceMs,
+        wait_ms: limits.gitMs,
         max_output_bytes: options.mostBytes,
       },
-      { waitMs: limits.gitMs + graceMs, signal },
+      { waitMs: limits.gitMs, signal },
     );
     const { captured } = await collectOutput(download, options.mostBytes);
     const { process, next_cursor, dropped_bytes } = download.head;
     const ended = process.state === "ended";
-    if (!ended) await agent.plain("processes.signal", { id, signal: kill, scope: "kill" });
+    await (ended ? forget(agent, id) : end(agent, id));
+    const cut = dropped_bytes > 0 || next_cursor < process.output_bytes;
     const stream = (name: "stdout" | "stderr"): Buffer => captured.bytesOf(name, captured.total);
     if (process.exit?.kind === "lost")
       throw new HoldfastError("cell_unreachable", "the computer ended while git ran in it");
     return {
       exitCode: process.exit?.kind === "exited" ? process.exit.code : null,
-      timedOut: process.timed_out,
+      timedOut: !ended && !cut,
       stdout: stream("stdout"),
-      cut: !ended || dropped_bytes > 0 || next_cursor < process.output_bytes,
+      cut,
       said: shown(Buffer.concat([stream("stderr"), stream("stdout")])),
     };
   } catch (error) {
+    // After a lost connection it is asked for again, and goes on.
+    if (signal.aborted) void end(agent, id);
     if (error instanceof AgentFault && error.details["reason"] === "bad_working_directory")
       throw new HoldfastError("git_failed", `the project's folder ${folder} is gone`, { output: "" });
     throw error;
-  } finally {
-    // It is no process of the caller's: nobody will read it. What stays is forgotten with the oldest.
-    await agent.plain("processes.forget", { ids: [id] }).catch(() => {});
   }
 };
 
-/** git is ended by its own limit first, so that its answer says so. */
+/**
+ * Of one that nobody waits for any more. Asked to end, git takes its lock files with it; a kill would leave them in everybody's way. What
+ * cannot be done is left to the agent's own limits.
+ */
+const end = async (agent: Agent, id: string): Promise<void> => {
+  try {
+    await agent.plain("processes.signal", { id, signal: terminate, scope: "all" });
+    const { state } = await agent.plain("processes.get", { id, wait_ms: graceMs }, { waitMs: graceMs });
+    if (state !== "ended") await agent.plain("processes.signal", { id, signal: kill, scope: "kill" });
+  } catch {
+    // It has ended by itself, or its computer has.
+  }
+  await forget(agent, id);
+};
+
+/** It is no process of the caller's: nobody will read it. What stays is forgotten with the oldest. */
+const forget = async (agent: Agent, id: string): Promise<void> => {
+  await agent.plain("processes.forget", { ids: [id] }).catch(() => {});
+};
+
 const graceMs = 2000;
 
 const failed = (args: readonly string[], ran: Ran): HoldfastError => {

@@ -55,80 +55,32 @@ export class Transfer {
     }
   }
 
-  import(
-    { operationId, principal }: OperationContext,
+  /** What has arrived whole is taken over also when its caller goes away meanwhile; `until` is what ends that. */
+  async import(
+    { operationId, principal, signal }: OperationContext,
     { project, computer }: FoundProject,
-    params: OperationParams<"project.import">,
+    { format, force }: OperationParams<"project.import">,
     body: AsyncIterable<Uint8Array>,
-    signal: AbortSignal,
+    until: AbortSignal,
   ): Promise<OperationOutput<"project.import">> {
     const { turns, projects, looking } = this.#parts;
-    return turns.take(project.id, async () => {
-      const repository = projects.repository(project, computer, signal);
-      const path = temporary(operationId);
-      try {
-        const commit =
-          params.format === "tar"
-            ? await this.#takeFiles(repository, path, body, principal)
-            : await this.#takeCommits(repository, path, body, principal, params.force);
-        return { commit, project: await looking.at(project, signal) };
-      } finally {
-        await this.#remove(computer, path);
-        await this.#remove(computer, indexOf(path));
-      }
-    });
-  }
-
-  /** The archive's files in place of the tracked ones, as a new commit. */
-  async #takeFiles(
-    repository: Repository,
-    path: string,
-    body: AsyncIterable<Uint8Array>,
-    principal: Principal,
-  ): Promise<string> {
-    const { computer, signal } = repository.place;
-    await withAgent(this.#parts, computer, signal, (agent) =>
-      agent.upload(
-        "tar.import",
-        { path, limit_bytes: limits.uploadBytes, limit_entries: limits.archiveEntries },
-        body,
-        { signal, waitMs: slowDiskMs },
-      ),
-    );
-    await repository.commitAll("Before an import", principal);
-    await repository.checkOut(await repository.treeOf(indexOf(path), path));
-    return repository.commitIndex("Import files", principal);
-  }
-
-  /** The bundle's branch in place of the project's, if that is in it. */
-  async #takeCommits(
-    repository: Repository,
-    path: string,
-    body: AsyncIterable<Uint8Array>,
-    principal: Principal,
-    force: boolean,
-  ): Promise<string> {
-    const { computer, signal } = repository.place;
-    await withAgent(this.#parts, computer, signal, (agent) =>
-      agent.upload("files.write", { path, must_not_exist: true }, body, { signal, waitMs: slowDiskMs }),
-    );
-    await repository.run(["bundle", "verify", "--quiet", path]);
-    const branch = branchOf((await repository.run(["bundle", "list-heads", path])).stdout);
-    await repository.run([...fetching, path, `${branch}:${incoming}`]);
+    const path = temporary(operationId);
     try {
-      const wanted = await repository.resolve(incoming);
-      const before = await repository.commitAll("Before an import", principal);
-      if (!force && !(await repository.isAncestor(before, wanted)))
-        throw new HoldfastError(
-          "wrong_state",
-          "the project has commits that the bundle has not: take them first (export, or `holdfast projects clone`), or import with `force`, which leaves them behind",
-          { state: "diverged", commit: before, imported: wanted },
-        );
-      await repository.checkOut(wanted);
-      await repository.run(["update-ref", "-m", "import", "HEAD", wanted, before]);
-      return wanted;
+      const options = { signal, waitMs: slowDiskMs };
+      await withAgent(this.#parts, computer, signal, async (agent) => {
+        if (format === "tar") await agent.upload("tar.import", { path, ...archiveLimits }, body, options);
+        else await agent.upload("files.write", { path, must_not_exist: true }, body, options);
+      });
+      const repository = projects.repository(project, computer, until);
+      const commit = await turns.take(project.id, () =>
+        format === "tar"
+          ? takeFiles(repository, path, principal)
+          : takeCommits(repository, path, principal, force),
+      );
+      return { commit, project: await looking.at(project, signal) };
     } finally {
-      await repository.run(["update-ref", "-d", incoming]).catch(() => {});
+      await this.#remove(computer, path);
+      await this.#remove(computer, indexOf(path));
     }
   }
 
@@ -141,6 +93,40 @@ export class Transfer {
   }
 }
 
+/** The archive's files in place of the tracked ones, as a new commit. */
+const takeFiles = async (repository: Repository, path: string, principal: Principal): Promise<string> => {
+  await repository.commitAll("Before an import", principal);
+  await repository.checkOut(await repository.treeOf(indexOf(path), path));
+  return repository.commitIndex("Import files", principal);
+};
+
+/** The bundle's branch in place of the project's, if that is in it. */
+const takeCommits = async (
+  repository: Repository,
+  path: string,
+  principal: Principal,
+  force: boolean,
+): Promise<string> => {
+  await repository.run(["bundle", "verify", "--quiet", path]);
+  const branch = branchOf((await repository.run(["bundle", "list-heads", path])).stdout);
+  await repository.run([...fetching, path, `${branch}:${incoming}`]);
+  try {
+    const wanted = await repository.resolve(incoming);
+    const before = await repository.commitAll("Before an import", principal);
+    if (!force && !(await repository.isAncestor(before, wanted)))
+      throw new HoldfastError(
+        "wrong_state",
+        "the project has commits that the bundle has not: take them first (export, or `holdfast projects clone`), or import with `force`, which leaves them behind",
+        { state: "diverged", commit: before, imported: wanted },
+      );
+    await repository.checkOut(wanted);
+    await repository.run(["update-ref", "-m", "import", "HEAD", wanted, before]);
+    return wanted;
+  } finally {
+    await repository.run(["update-ref", "-d", incoming]).catch(() => {});
+  }
+};
+
 const incoming = "refs/holdfast/import";
 /** Takes the commits under a name of ours, and touches nothing else. */
 const fetching: readonly string[] = [
@@ -151,6 +137,7 @@ const fetching: readonly string[] = [
   "--no-auto-maintenance",
   "--force",
 ];
+const archiveLimits = { limit_bytes: limits.uploadBytes, limit_entries: limits.archiveEntries };
 const slowDiskMs = 60_000;
 
 const temporary = (operationId: string): string => `/var/tmp/.holdfast-${operationId}`;
