@@ -5,7 +5,10 @@ import { storable, storableJson } from "./storable.ts";
 const half = "\ud83d";
 
 test("what Postgres cannot hold is kept as U+FFFD, and nothing else changes", () => {
-  const given = { a: `x\0y${half}z`, [`k${half}${half}`]: ["\u0001", "😀", "\\ud83d", `\\${half}`, "\\u0000"] };
+  const given = {
+    a: `x\0y${half}z`,
+    [`k${half}${half}`]: ["\u0001", "😀", "\\ud83d", `\\${half}`, "\\u0000"],
+  };
   assert.deepEqual(JSON.parse(storableJson(given)), {
     a: "x\ufffdy\ufffdz",
     "k\ufffd\ufffd": ["\u0001", "😀", "\\ud83d", "\\\ufffd", "\\u0000"],
