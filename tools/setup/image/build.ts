@@ -1,6 +1,17 @@
 import { createHash } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
-import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { constants as fileConstants, createWriteStream } from "node:fs";
+import {
+  chmod,
+  chown,
+  copyFile,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
@@ -60,14 +71,20 @@ export const buildImage = async (
     { environment: { ...plainEnvironment, ...proxies(), TMPDIR: work, HOME: "/nonexistent" }, onLine: note },
   );
   note("compressing");
+  await pack(join(work, "image.tar"), archive);
+  await removeTree(work);
+};
+
+/** Makes the archive of the image that the builder's user made. Throws for a link in its place: it may lead to what only root reads. */
+export const pack = async (tar: string, archive: string): Promise<void> => {
+  const file = await open(tar, fileConstants.O_RDONLY | fileConstants.O_NOFOLLOW);
   await pipeline(
-    createReadStream(join(work, "image.tar"), { highWaterMark: 1024 * 1024 }),
+    file.createReadStream({ highWaterMark: 1024 * 1024 }),
     createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 3 } }),
     createWriteStream(`${archive}.new`, { mode: 0o644, flush: true }),
   );
   await rename(`${archive}.new`, archive);
   await syncDirectory(join(archive, ".."));
-  await removeTree(work);
 };
 
 /** Fetches npm from the registry that this machine's npm uses, and proves that it is the one of the recipe. */
