@@ -89,7 +89,8 @@ const tryReach = async (settings: InstanceSettings): Promise<string> => {
   ];
   if (wrong.length > 0)
     throw new Error(wrong.map((path) => `${userNames.gateway} on ${path}: ${outcomes[path]}`).join("; "));
-  const tried = cells.length === 0 ? "no computer runs to try" : `the ingress of ${cells.length} computers`;
+  const some = `the ingress of ${cells.length} ${cells.length === 1 ? "computer" : "computers"}`;
+  const tried = cells.length === 0 ? "no computer's, for none runs" : some;
   return `${userNames.gateway} reaches control's socket for it and ${tried}; ${shut.length} others are shut to it`;
 };
 
