@@ -94,6 +94,29 @@ for (const [era, mode] of [
     assert.match((await good("port_list", on)).text, /:8000/);
     await good("service_delete", web);
 
+    const project = await good("project_create", { ...on, name: "shop", template: "static-site" });
+    assert.match(project.text, /^shop\S* \(prj_\w+\) is running, private: http:\/\/shop/);
+    const { slug, version } = project.data;
+    const of = { project: slug };
+    assert.match((await good("project_list", {})).text, /is running, private/);
+    await good("project_update", { ...of, description: "of a test", if_match: version });
+    await good("file_write", { ...on, path: "/work/shop/note.txt", content: "note\n" });
+    assert.match((await good("project_diff", of)).text, /^\+note$/m);
+    const deployed = await good("project_deploy", { ...of, message: "A note" });
+    assert.match(deployed.text, /^Deployed [0-9a-f]{12} \(A note\)\.\nshop/);
+    assert.equal((await good("project_diff", of)).text, "Nothing has changed.");
+    const history = await good("project_history", of);
+    assert.match(
+      history.text,
+      /^[0-9a-f]{12} .*: A note, deployed\n[0-9a-f]{12} .*: Create shop from static-site, deployed$/,
+    );
+    const first = (history.data["commits"] as { readonly commit: string }[])[1]?.commit;
+    await good("project_restore", { ...of, commit: first });
+    await good("project_unpublish", of);
+    await good("project_access", of);
+    assert.match((await good("project_get", of)).text, /Next:\n- .*project_deploy/);
+    await good("project_destroy", { ...of, delete_files: true });
+
     for (const verb of ["sleep", "wake", "stop", "destroy"]) await good(`computer_${verb}`, on);
     await good("record_list", { limit: 3 });
     const gone = await call("exec", { ...on, command: "true" });
