@@ -8,6 +8,7 @@ import { problemOf } from "./problem.ts";
 import { sendText } from "./reply.ts";
 import { createRoutes, type RouteParts } from "./routes.ts";
 import { createUpgrades } from "./terminal.ts";
+import { createUnsent } from "./unsent.ts";
 
 const connectionsLimit = 2048;
 const headMs = 10_000;
@@ -30,9 +31,11 @@ export const createHttpDoor = (parts: RouteParts): HttpDoor => {
     autoCleanupIncoming: false,
   });
   const upgrades = createUpgrades(parts);
+  const unsent = createUnsent(parts.clock);
   const servers: Server[] = [];
 
   const handle = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    unsent.watch(outgoing);
     const bad = refuseRawHead(incoming);
     if (bad === undefined && (incoming.url ?? "").length <= limits.urlBytes)
       return void listener(incoming, outgoing);
