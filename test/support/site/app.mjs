@@ -63,6 +63,7 @@ const routes = {
         hash.update(piece);
       });
       request.on("end", () => response.end(JSON.stringify({ bytes, hash: hash.digest("hex") })));
+      request.resume();
     });
   },
 };
