@@ -5,6 +5,7 @@ import { createPages } from "./doors/pages/pages.ts";
 import { createVisitDoor, type Certificate, type VisitDoor } from "./doors/visits/door.ts";
 import type { Options } from "./options.ts";
 import { createPool } from "./proxy/pool.ts";
+import { createUnreachable } from "./proxy/unreachable.ts";
 import { createWaker } from "./proxy/waker.ts";
 import { createRecords } from "./records/batch.ts";
 import { createJudge } from "./rights/judge.ts";
@@ -61,7 +62,12 @@ export const startApp = (options: AppOptions): App => {
     shared: {
       judge: createJudge({ domain, scheme, table, rights, wrong }),
       trade: createTrade({ domain, table, control: forRights, clock, logger, wrong }),
-      proxy: { pool, waker: createWaker({ control: forWaking, clock, logger }), clock },
+      proxy: {
+        pool,
+        waker: createWaker({ control: forWaking, clock, logger }),
+        clock,
+        unreachable: createUnreachable(clock, logger),
+      },
       pages: createPages({ address: options.address }),
       records,
       clock,

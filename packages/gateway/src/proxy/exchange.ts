@@ -1,15 +1,16 @@
 import { limits } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 import { type AnswerHead, readAnswerHead } from "../head/answer.ts";
-import { bodyGoesOn, bodyIsMalformed, ChunkReader } from "../head/chunks.ts";
 import { headGoesOn, headIsMalformed, HeadReader } from "../head/reader.ts";
-import { inChunks, type RequestHead } from "../head/request.ts";
+import type { RequestHead } from "../head/request.ts";
 import type { Failure } from "./failure.ts";
 import { AnswerWriter } from "./answer-writer.ts";
-import { asChunk, lastChunk, type Piece, writeTogether } from "./gather.ts";
+import { type Piece, writeTogether } from "./gather.ts";
 import { openLane } from "./opening.ts";
 import type { LaneKey, Pool } from "./pool.ts";
 import { mayBeRepeated, type Told, writeQuestion } from "./question.ts";
+import { QuestionBody } from "./question-body.ts";
+import type { Unreachable } from "./unreachable.ts";
 import type { Upstream, UpstreamUser } from "./upstream.ts";
 import type { Waker } from "./waker.ts";
 
@@ -37,6 +38,7 @@ export interface Proxy {
   readonly pool: Pool;
   readonly waker: Waker;
   readonly clock: Clock;
+  readonly unreachable: Unreachable;
 }
 
 export interface Order {
@@ -81,9 +83,8 @@ export class Exchange implements UpstreamUser {
   #interim = 0;
   #answer: AnswerHead | undefined;
   #writer: AnswerWriter | undefined;
-  #bodyLeft: number;
-  #bodyChunks: ChunkReader | undefined;
-  #bodyEnded: boolean;
+  readonly #body: QuestionBody;
+  #tunnelledBytes = 0;
   #visitorSlow = false;
   #appSlow = false;
   #visitorEndedAt: number | undefined;
@@ -93,18 +94,14 @@ export class Exchange implements UpstreamUser {
   #fromAppAt = 0;
   #fromVisitorAt = 0;
   #slowSince = 0;
-  /** Body bytes of the visitor, bytes sent to the visitor. */
-  receivedBytes = 0;
+  /** To the visitor, heads included. */
   sentBytes = 0;
 
   constructor(proxy: Proxy, visitor: Visitor, order: Order) {
     this.#proxy = proxy;
     this.#visitor = visitor;
     this.#order = order;
-    const { bodyBytes } = order.head;
-    this.#bodyLeft = Math.max(0, bodyBytes);
-    this.#bodyChunks = bodyBytes === inChunks ? new ChunkReader() : undefined;
-    this.#bodyEnded = bodyBytes === 0;
+    this.#body = new QuestionBody(order.head.bodyBytes);
   }
 
   /** The code of the answer that was passed on; undefined before. */
@@ -117,7 +114,12 @@ export class Exchange implements UpstreamUser {
   }
 
   get bodyEnded(): boolean {
-    return this.#bodyEnded;
+    return this.#body.ended;
+  }
+
+  /** Of the visitor's body, or its side of a WebSocket. */
+  get receivedBytes(): number {
+    return this.#body.bytes + this.#tunnelledBytes;
   }
 
   start(): void {
@@ -135,20 +137,16 @@ export class Exchange implements UpstreamUser {
   /** Body bytes from `from` on; the index after the body's last byte, or `bodyGoesOn` or `bodyIsMalformed`. */
   body(piece: Buffer, from: number): number {
     this.#fromVisitorAt = this.#proxy.clock.monotonic();
-    if (this.#bodyChunks) return this.#chunkedBody(this.#bodyChunks, piece, from);
-    const end = Math.min(piece.length, from + this.#bodyLeft);
-    this.#bodyLeft -= end - from;
-    this.receivedBytes += end - from;
-    this.#toApp([from === 0 && end === piece.length ? piece : piece.subarray(from, end)]);
-    if (this.#bodyLeft > 0) return bodyGoesOn;
-    this.#bodyEnded = true;
+    const pieces: Piece[] = [];
+    const end = this.#body.read(piece, from, pieces);
+    this.#toApp(pieces);
     return end;
   }
 
   /** Bytes of the visitor's side of a WebSocket. */
   tunnelled(piece: Buffer): void {
     this.#fromVisitorAt = this.#proxy.clock.monotonic();
-    this.receivedBytes += piece.length;
+    this.#tunnelledBytes += piece.length;
     this.#toApp([piece]);
   }
 
@@ -162,7 +160,7 @@ export class Exchange implements UpstreamUser {
   visitorEnded(): void {
     this.#visitorEndedAt = this.#proxy.clock.monotonic();
     if (this.#phase === "tunnel") this.#upstream?.end();
-    else if (!this.#bodyEnded) {
+    else if (!this.#body.ended) {
       this.abort();
       this.#visitor.cutOff();
     }
@@ -184,7 +182,7 @@ export class Exchange implements UpstreamUser {
       if (endedAt !== undefined && past(Math.max(endedAt, this.#fromAppAt), limits.visitIdleMs)) this.#cut();
       return;
     }
-    if (!this.#bodyEnded && !this.#appSlow && past(this.#fromVisitorAt, limits.visitBodyStallMs))
+    if (!this.#body.ended && !this.#appSlow && past(this.#fromVisitorAt, limits.visitBodyStallMs))
       return this.#fail({ kind: "slow_body" });
     const heardAt = Math.max(this.#fromAppAt, this.#fromVisitorAt);
     const silentMs = this.#answer ? goneMs : limits.visitBodyStallMs;
@@ -228,9 +226,10 @@ export class Exchange implements UpstreamUser {
   }
 
   stalledSince(): number | undefined {
+    if (this.#phase === "opening") return undefined;
     if (this.#phase === "tunnel") return Math.max(this.#fromAppAt, this.#fromVisitorAt) + tunnelPatienceMs;
     if (this.#visitorSlow) return this.#slowSince;
-    return this.#bodyEnded || this.#appSlow ? undefined : this.#fromVisitorAt;
+    return this.#body.ended || this.#appSlow ? undefined : this.#fromVisitorAt;
   }
 
   evict(): void {
@@ -259,28 +258,12 @@ export class Exchange implements UpstreamUser {
     this.#fromVisitorAt = now;
     upstream.attach(this);
     upstream.write(writeQuestion(head, told));
-    if (!this.#bodyEnded) this.#visitor.bodyWanted();
-  }
-
-  #chunkedBody(chunks: ChunkReader, piece: Buffer, from: number): number {
-    const runs: Buffer[] = [];
-    const end = chunks.read(piece, from, (run) => {
-      runs.push(run);
-      this.receivedBytes += run.length;
-    });
-    if (end === bodyIsMalformed) return end;
-    const pieces = [...asChunk(runs)];
-    if (end !== bodyGoesOn) {
-      pieces.push(lastChunk);
-      this.#bodyEnded = true;
-    }
-    if (pieces.length > 0) this.#toApp(pieces);
-    return end;
+    if (!this.#body.ended) this.#visitor.bodyWanted();
   }
 
   #toApp(pieces: readonly Piece[]): void {
     const upstream = this.#upstream;
-    if (!upstream || this.#phase === "over") return;
+    if (!upstream || this.#phase === "over" || pieces.length === 0) return;
     if (writeTogether(upstream, pieces) || this.#appSlow) return;
     this.#appSlow = true;
     this.#visitor.holdBack();
@@ -313,7 +296,7 @@ export class Exchange implements UpstreamUser {
     this.#answer = answer;
     this.#writer = writer;
     this.#reader = undefined;
-    this.#again = head.keepAlive && this.#bodyEnded && writer.endIsKnown;
+    this.#again = head.keepAlive && this.#body.ended && writer.endIsKnown;
     const pieces: Piece[] = [writer.head(!this.#again)];
     if (!answer.webSocket) {
       this.#phase = "answering";
@@ -346,7 +329,7 @@ export class Exchange implements UpstreamUser {
   #finish(last: readonly Piece[], clean: boolean): void {
     for (const piece of last) this.sentBytes += piece.length;
     if (last.length > 0) this.#visitor.send(last);
-    this.#leave(clean && this.#bodyEnded && this.#answer?.reusable === true);
+    this.#leave(clean && this.#body.ended && this.#answer?.reusable === true);
     this.#visitor.answered(this.#again);
   }
 

@@ -2,6 +2,7 @@ import { limits } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 import type { Failure } from "./failure.ts";
 import type { LaneKey, Pool } from "./pool.ts";
+import type { Unreachable } from "./unreachable.ts";
 import type { Upstream } from "./upstream.ts";
 import type { Waker, Woken } from "./waker.ts";
 
@@ -16,7 +17,12 @@ const wakeAgainMs = 1000;
  * `limits.visitWakeMs`, or when `wanted` says that nobody waits any more. Never rejects.
  */
 export const openLane = async (
-  parts: { readonly pool: Pool; readonly waker: Waker; readonly clock: Clock },
+  parts: {
+    readonly pool: Pool;
+    readonly waker: Waker;
+    readonly clock: Clock;
+    readonly unreachable: Unreachable;
+  },
   visit: {
     readonly lane: LaneKey;
     /** The web service's port, which control brings up; others are looked for once more and no longer. */
@@ -37,7 +43,11 @@ export const openLane = async (
     if (!wanted()) return { kind: "unavailable" };
     const woken = wokenAt > -Infinity;
     if (woken && !visit.isWeb && opened === "refused") return { kind: "no_listener" };
-    if (clock.monotonic() > until) return { kind: "starting", retryAfterMs: 2000 };
+    if (clock.monotonic() > until) {
+      // A service that takes its time to listen is the app's own affair.
+      if (opened !== "refused") parts.unreachable(lane, opened);
+      return { kind: "starting", retryAfterMs: 2000 };
+    }
     if (clock.monotonic() - wokenAt > wakeAgainMs) {
       const failure = failureOf(await waker.wake(lane.projectId, rightId));
       if (failure) return failure;

@@ -44,8 +44,10 @@ export const createTrade = (options: {
   return async (head, from) => {
     const kind = kinds.get(head.path);
     if (kind === undefined || head.method !== "GET") return "nothing";
-    // A page's own script, or a worker of it, does not trade what a person was given.
+    // A page's own script, or a worker of it, does not trade what a person was given; nor does what another page embeds, which a person
+    // does not see: it would spend the ticket, or put another session in the place of theirs.
     if (head.fetchMode !== undefined && head.fetchMode !== "navigate") return "nothing";
+    if (head.fetchDest !== undefined && head.fetchDest !== "document") return "nothing";
     const tokens = new URLSearchParams(head.target.slice(head.path.length)).getAll("t");
     const [token] = tokens;
     if (token === undefined || tokens.length > 1 || token === "" || token.length > longestToken)
