@@ -26,3 +26,11 @@ test("a file's or an output's text moves no cursor and forges no line of ours", 
   );
   assert.equal(shownText("\u001b[31mred\u001b[0m\u001b["), "red\\x1b[");
 });
+
+test("a log of nothing but carriage returns is shown at once", () => {
+  const began = performance.now();
+  assert.equal(shownText("\r".repeat(500_000)).length, 500_000);
+  assert.equal(shownText(`${"\r".repeat(500_000)}\nx`), "\nx");
+  // It took minutes.
+  assert.ok(performance.now() - began < 3000, `${performance.now() - began} ms`);
+});

@@ -33,4 +33,12 @@ const colour = new RegExp(`${escape}\\[[0-9;:]*m`, "g");
 /** At the end: what may become a colour or the end of a line; not longer than any colour is. */
 const unfinished = new RegExp(`(?:\\r|${escape}(?:\\[[0-9;:]{0,32})?)$`);
 
-const clean = (text: string): string => printable(text.replaceAll(colour, "").replaceAll(/\r+\n|\r/g, "\n"));
+const clean = (text: string): string =>
+  // A run of carriage returns is met once: looking for its line break from each of them takes the square of a long one.
+  printable(
+    text
+      .replaceAll(colour, "")
+      .replaceAll(/(\r+)(\n?)/g, (_run, returns: string, end: string) =>
+        "\n".repeat(end === "" ? returns.length : 1),
+      ),
+  );
