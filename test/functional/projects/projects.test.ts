@@ -262,11 +262,81 @@ describe("a project", () => {
       "it runs again",
       async () => (await client.projects.get({ project: project.id })).state === "running",
     );
+    await client.computers.sleep({ computer });
+    const asleep = await client.projects.get({ project: project.id });
+    assert.equal(asleep.state, "stopped");
+    assert.match(asleep.next.join(), /Nothing of it runs/);
+    assert.equal((await client.projects.deploy({ project: project.id })).project.state, "running");
     // Stopped again: a deploy wakes it.
     await client.computers.stop({ computer });
     const { project: deployed } = await client.projects.deploy({ project: project.id });
     assert.equal(deployed.state, "running");
     assert.equal(await answer(deployed), "one");
+  });
+});
+
+describe("many at once, and callers who go away", () => {
+  test("deploys of one project go one after the other, each a deployment", async () => {
+    const project = await served("busy");
+    await client.files.write({ computer, path: "/work/busy/more.txt", content: "more\n" });
+    const all = await Promise.all(
+      [1, 2, 3].map((n) => assistant.once.projects.deploy({ project: project.id, message: `Deploy ${n}` })),
+    );
+    assert.equal(
+      new Set(all.map(({ deployment }) => deployment.commit)).size,
+      1,
+      "the others had nothing to commit",
+    );
+    assert.equal(new Set(all.map(({ deployment }) => deployment.id)).size, 3);
+    assert.deepEqual(
+      (await client.services.list({ computer })).services.filter(({ name }) => name.startsWith("busy"))
+        .length,
+      1,
+    );
+  });
+
+  test("two assistants who take one name at the same time get an address each", async () => {
+    const other = await instance.assistant();
+    const theirs = await createComputer(other);
+    const [mine, yours] = await Promise.all([
+      client.projects.create({ computer, name: "twins" }),
+      other.client.projects.create({ computer: theirs, name: "twins" }),
+    ]);
+    assert.notEqual(mine.slug, yours.slug);
+    for (const { slug } of [mine, yours]) assert.match(slug, /^twins(-[a-z2-9]{4})?$/);
+    await other.client.computers.destroy({ computer: theirs });
+  });
+
+  test("a creation whose caller goes away is finished, and the repeated request has it", async () => {
+    const ask = (signal?: AbortSignal): Promise<Response> =>
+      fetch(`${instance.url}/v1/projects`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${assistant.secret}`,
+          "content-type": "application/json",
+          "idempotency-key": '"left-alone"',
+        },
+        body: JSON.stringify({ computer, name: "left-alone", template: "api" }),
+        ...(signal ? { signal } : {}),
+      });
+    // A computer that has to be woken first gives the time to leave.
+    await client.computers.stop({ computer });
+    const leaving = new AbortController();
+    const left = ask(leaving.signal).catch(() => undefined);
+    await until("it has begun", async () =>
+      (await client.records.list({ limit: 20 })).records.some(
+        ({ operation, outcome }) => operation === "project.create" && outcome === "running",
+      ),
+    );
+    leaving.abort();
+    await left;
+    await until("it runs", async () => {
+      const found = await client.projects.get({ project: "left-alone" }).catch(() => undefined);
+      return found?.state === "running";
+    });
+    const again = await ask();
+    assert.equal(again.status, 201);
+    assert.equal(((await again.json()) as { slug: string }).slug, "left-alone");
   });
 });
 
