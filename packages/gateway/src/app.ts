@@ -29,6 +29,8 @@ export type AppOptions = Pick<Options, "instance" | "domain" | "address" | "tls"
   readonly clock: Clock;
   readonly logger: Logger;
   readonly certificate: Certificate | undefined;
+  /** How many descriptors this process may have. */
+  readonly descriptors: number;
   /** Tests put others in their place. */
   readonly ingressPath?: (computerId: string) => string;
 };
@@ -59,6 +61,8 @@ export const startApp = (options: AppOptions): App => {
   const visits: VisitDoor = createVisitDoor({
     certificate: options.certificate,
     clock,
+    logger,
+    descriptors: options.descriptors,
     shared: {
       judge: createJudge({ domain, scheme, table, rights, wrong }),
       trade: createTrade({ domain, table, control: forRights, clock, logger, wrong }),
@@ -75,7 +79,7 @@ export const startApp = (options: AppOptions): App => {
       believesProxy: options.tls === "proxy",
     },
   });
-  const ask = createAskDoor({ domain, table, clock });
+  const ask = createAskDoor({ domain, table, clock, logger });
 
   const stopping = new AbortController();
   const sweep = async (): Promise<void> => {

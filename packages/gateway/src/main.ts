@@ -15,13 +15,13 @@
  * | `HOLDFAST_LOG_LEVEL` | as for every program |
  *
  * Descriptors in this order: 3 launcher socket, 4 `ask`, 5… visitors. It connects to control's socket for gateway and to
- * `cells/<computer>/ingress.sock` (both group hf-gateway, and their directories must let it pass), opens no other file, and wants a limit
- * of at least 32,768 descriptors. SIGTERM: takes no more visitors, gives those under way 5 s, ends with 0.
+ * `cells/<computer>/ingress.sock` (both group hf-gateway, and their directories must let it pass), opens no other file. With fewer than
+ * 24,500 descriptors it takes fewer visitors at a time than `limits.visitSockets`. SIGTERM: takes no more visitors, gives those under way 5 s, ends with 0.
  */
 import { createLogger, systemClock } from "@holdfast/kit";
 import { type App, startApp } from "./app.ts";
 import { createLauncherDoor } from "./doors/launcher.ts";
-import { lacksDescriptors } from "./lib/descriptors.ts";
+import { descriptorLimit, lacksDescriptors } from "./lib/descriptors.ts";
 import { version } from "./lib/version.ts";
 import { readCertificate, watchCertificate } from "./lib/certificate.ts";
 import { readOptions } from "./options.ts";
@@ -45,7 +45,7 @@ const main = async (): Promise<void> => {
 
   const files = options.certificate;
   const certificate = files && (await readCertificate(files));
-  const app = startApp({ ...options, certificate, clock, logger });
+  const app = startApp({ ...options, certificate, clock, logger, descriptors: await descriptorLimit() });
   running.app = app;
   const stopping = new AbortController();
   const stop = async (): Promise<void> => {

@@ -65,6 +65,7 @@ export const startBed = async (
     tls: options.tls ?? "none",
     controlSocket,
     certificate: undefined,
+    descriptors: Infinity,
     clock,
     logger: createLogger({ program: "gateway", now: Date.now, write: () => {} }),
     ingressPath: (computerId) => join(directory, `${computerId}.sock`),

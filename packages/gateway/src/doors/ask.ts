@@ -1,5 +1,5 @@
 import { createServer, type Socket } from "node:net";
-import type { Clock } from "@holdfast/kit";
+import type { Clock, Logger } from "@holdfast/kit";
 import { readHost, readPlace } from "../head/host.ts";
 import { headGoesOn, HeadReader } from "../head/reader.ts";
 import { readRequestHead, type RequestHead } from "../head/request.ts";
@@ -25,6 +25,7 @@ export const createAskDoor = (options: {
   readonly domain: string;
   readonly table: RouteTable;
   readonly clock: Clock;
+  readonly logger: Logger;
 }): AskDoor => {
   const { clock, domain, table } = options;
   const sockets = new Set<Socket>();
@@ -76,6 +77,7 @@ export const createAskDoor = (options: {
         server.once("error", reject);
         server.listen(where, () => {
           server.removeListener("error", reject);
+          server.on("error", (error) => options.logger.error("a question could not be taken", { error }));
           const address = server.address();
           resolve(address !== null && typeof address === "object" ? address.port : 0);
         });

@@ -55,7 +55,7 @@ const interimHeads = 8;
 /** A request that cannot be asked again takes a kept connection only when the app used it this recently: it may be closing it just now. */
 const freshMs = 1000;
 /** An app that has not begun to answer by then may be asleep. */
-const askAfterMs = 1000;
+const askAfterMs = 400;
 
 /**
  * A visitor that hung up looks like one that only finished asking, until something is sent to it. So long may an answer that has begun be

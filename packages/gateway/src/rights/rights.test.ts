@@ -186,6 +186,9 @@ test("a ticket or a share link is traded for a cookie of that origin alone, and 
     assert.equal(statusOf(await own(path)), 404, path);
   // Not by a page's own script, or a worker of it.
   assert.equal(statusOf(await own("/.holdfast/share?t=link", "Sec-Fetch-Mode: cors\r\n")), 404);
+  // Not in a frame of another page.
+  const framed = "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe\r\n";
+  assert.equal(statusOf(await own("/.holdfast/share?t=link", framed)), 404);
   for (const method of ["POST", "HEAD", "PUT"])
     assert.equal(
       statusOf(await bed.raw(get(project.host, "", "/.holdfast/share?t=link").replace("GET", method))),

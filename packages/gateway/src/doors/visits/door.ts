@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { limits } from "@holdfast/contract";
-import type { Clock } from "@holdfast/kit";
+import type { Clock, Logger } from "@holdfast/kit";
 import { Connection } from "./connection.ts";
 import { createLedger, type Seat } from "./ledger.ts";
 import type { RouteChange, Shared } from "./shared.ts";
@@ -25,6 +25,8 @@ export interface VisitDoor {
 }
 
 const backlog = 4096;
+/** For connections to control, idle ones into computers, and whatever Node opens. */
+const keptDescriptors = 500;
 const closingLookMs = 50;
 /** When there is no seat left: visitors who let it wait this long, so many of them, and not more often than this. */
 const stalledMs = 3000;
@@ -36,9 +38,14 @@ export const createVisitDoor = (options: {
   readonly shared: Omit<Shared, "ending">;
   readonly certificate: Certificate | undefined;
   readonly clock: Clock;
+  readonly logger: Logger;
+  /** Descriptors of this process: a visitor takes one, and one more into a computer. */
+  readonly descriptors: number;
 }): VisitDoor => {
-  const { certificate, clock } = options;
-  const ledger = createLedger();
+  const { certificate, clock, logger } = options;
+  const ledger = createLedger(
+    Math.min(limits.visitSockets, Math.max(1, Math.floor((options.descriptors - keptDescriptors) / 2))),
+  );
   /** Of sockets whose TLS handshake is under way, by the peer. */
   const shakingHands = new Map<string, Seat>();
   const connections = new Set<Connection>();
@@ -118,6 +125,7 @@ export const createVisitDoor = (options: {
         server.once("error", reject);
         server.listen({ ...where, backlog }, () => {
           server.removeListener("error", reject);
+          server.on("error", (error) => logger.error("a visitor could not be taken", { error }));
           servers.push(server);
           const address = server.address();
           resolve(address !== null && typeof address === "object" ? address.port : 0);
