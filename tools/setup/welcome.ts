@@ -62,18 +62,23 @@ export const welcome = async (
       `\nOwner's one-time login: run \`holdfast owner login --instance ${settings.instance}\` as root in a terminal.\n`,
     );
   }
-  if (project !== undefined) process.stdout.write(projectText(project));
+  if (project !== undefined) {
+    const { instance } = settings;
+    process.stdout.write(projectText(project, profile?.current === instance ? "" : ` --context ${instance}`));
+  }
 };
 
 /** The project that the quickstart leaves, and what its owner may do with it. */
-const projectText = (address: string): string => {
+const projectText = (address: string, context: string): string => {
   const slug = new URL(address).hostname.split(".")[0] ?? "";
+  const open = `holdfast projects open ${slug}${context}`;
+  const publish = `holdfast projects publish ${slug}${context}`;
   return [
     "",
     "The quickstart built a project. Its address is private until you publish it:",
     `  ${address}`,
-    `  holdfast projects open ${slug}       in your browser, signed in`,
-    `  holdfast projects publish ${slug}    for everyone, at the same address`,
+    `  ${open.padEnd(publish.length)}  in your browser, signed in`,
+    `  ${publish}  for everyone, at the same address`,
     "",
   ].join("\n");
 };
