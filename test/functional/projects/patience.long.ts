@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { limits } from "@holdfast/contract";
+import { run } from "../../support/computer.ts";
+import { useComputer } from "../../support/use.ts";
+
+const { assistant, computer } = await useComputer();
+const { client } = assistant;
+
+test("git that does not end is ended, takes its locks with it, and keeps no other project waiting", {
+  timeout: 3 * limits.gitMs,
+}, async () => {
+  await client.projects.create({ computer, name: "slow" });
+  await client.projects.create({ computer, name: "other" });
+  // A filter is run by git itself, which holds the index locked meanwhile.
+  await run(
+    assistant,
+    computer,
+    "cd /work/slow && git config filter.slow.clean 'sleep 1000' && echo '*.slow filter=slow' > .gitattributes && echo x > a.slow",
+  );
+  const asked = performance.now();
+  const waiting = assistant.once.projects.deploy({ project: "slow" });
+  const refused = assert.rejects(waiting, (error: { code: string; message: string }) => {
+    assert.equal(error.code, "git_failed");
+    assert.match(error.message, /took longer than 45 s/);
+    return true;
+  });
+  await client.projects.deploy({ project: "other" });
+  assert.ok(performance.now() - asked < limits.gitMs / 2);
+  await refused;
+  assert.ok(performance.now() - asked < limits.gitMs + 10_000);
+  const { stdout } = await run(assistant, computer, "ls /work/slow/.git | grep lock; pgrep sleep; true");
+  assert.equal(stdout, "", "neither a lock nor a process is left");
+  await run(assistant, computer, "cd /work/slow && git config --unset filter.slow.clean");
+  const { deployment } = await client.projects.deploy({ project: "slow", message: "Faster" });
+  assert.equal(deployment.message, "Faster");
+});
