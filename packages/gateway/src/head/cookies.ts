@@ -9,14 +9,17 @@ export interface TakenCookie {
 
 const ours = sessionCookie.toLowerCase();
 
-/** Takes every cookie of the gateway's name out, in whatever case: browsers let none but us set it. The first of the exact name counts. */
+/**
+ * Takes the gateway's own out; the first counts. Whatever else holds its name goes too, in whatever case: a list that somebody joined by
+ * commas must not carry a session to an app as part of another cookie.
+ */
 export const takeSessionCookie = (value: string): TakenCookie => {
   if (!value.toLowerCase().includes(ours)) return { rest: value, token: undefined };
   let token: string | undefined;
   const rest = value.split(";").filter((pair) => {
+    if (!pair.toLowerCase().includes(ours)) return true;
     const equals = pair.indexOf("=");
     const name = (equals < 0 ? pair : pair.slice(0, equals)).trim();
-    if (name.toLowerCase() !== ours) return true;
     if (name === sessionCookie && token === undefined)
       token = equals < 0 ? "" : pair.slice(equals + 1).trim();
     return false;
