@@ -21,5 +21,7 @@ export const isSafeWithCookie = (
   }
   if (fetchSite === undefined)
     return origin === undefined || origin.toLowerCase() === ownOrigin ? "yes" : "not_shown";
-  return head.fetchMode === "navigate" && head.fetchDest === "document" ? "yes" : "not_shown";
+  // `empty`: a navigation that the app's own worker passes on; Chromium then no longer says what it is for.
+  const followed = head.fetchDest === "document" || head.fetchDest === "empty";
+  return head.fetchMode === "navigate" && followed ? "yes" : "not_shown";
 };

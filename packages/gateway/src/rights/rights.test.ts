@@ -214,6 +214,8 @@ test("96: a cookie does not work for what another site makes a browser send", as
     ["GET", "Sec-Fetch-Site: same-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: script\r\n", 404],
     ["GET", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe\r\n", 404],
     ["GET", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty\r\n", 404],
+    // Followed, and passed on by the app's own worker.
+    ["GET", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: empty\r\n", 200],
     ["GET", "Origin: http://evil.test\r\n", 404],
     ["POST", "", 200],
     ["POST", `Origin: ${own}\r\n`, 200],

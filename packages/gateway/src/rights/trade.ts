@@ -47,7 +47,7 @@ export const createTrade = (options: {
     // A page's own script, or a worker of it, does not trade what a person was given; nor does what another page embeds, which a person
     // does not see: it would spend the ticket, or put another session in the place of theirs.
     if (head.fetchMode !== undefined && head.fetchMode !== "navigate") return "nothing";
-    if (head.fetchDest !== undefined && head.fetchDest !== "document") return "nothing";
+    if (head.fetchDest !== undefined && embedded.has(head.fetchDest)) return "nothing";
     const tokens = new URLSearchParams(head.target.slice(head.path.length)).getAll("t");
     const [token] = tokens;
     if (token === undefined || tokens.length > 1 || token === "" || token.length > longestToken)
@@ -75,6 +75,9 @@ export const createTrade = (options: {
     }
   };
 };
+
+/** A navigation that a page's worker passes on says `empty`, whatever it is for. */
+const embedded: ReadonlySet<string> = new Set(["embed", "fencedframe", "frame", "iframe", "object"]);
 
 const kinds: ReadonlyMap<string, "ticket" | "share"> = new Map([
   [`${gatewayPrefix}ticket`, "ticket"],
