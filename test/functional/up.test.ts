@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { hostDirectory } from "@holdfast/launcher";
 import { root } from "../../tools/node24.mjs";
 import { usePrivateInstance } from "../support/instance.ts";
 import { until } from "../support/until.ts";
@@ -76,4 +77,26 @@ test("status and doctor name gateway and where projects are", async () => {
   assert.match(proven.get("gateway's reach") ?? "", /the ingress of 1 computer;/);
   for (const title of ["program gateway", "projects", "certificates' ask"])
     assert.ok(proven.has(title), `${title}: ${JSON.stringify(proofs)}`);
+});
+
+test("what `up` refuses leaves nothing behind, and no two instances are given one address", async () => {
+  const other = `${name}-b`.slice(0, 16);
+  const refused = (flags: readonly string[], why: RegExp): Promise<void> => {
+    const argv = ["up", "--bare", ...flags, "--instance", other];
+    return assert.rejects(run(process.execPath, [join(root, "bin/holdfast.mjs"), ...argv]), why);
+  };
+  await refused(["--projects-domain", "10.1.2.3"], /--projects-domain: .*IP address/);
+  await refused(
+    ["--projects-domain", "apps.example.org", "--allow-host", "example.org"],
+    /registrable domain/,
+  );
+  await refused(
+    ["--listen", `127.0.0.1:${instance.projects.port}`],
+    new RegExp(`The instance ${name} listens`),
+  );
+  const { instances } = JSON.parse(await readFile(join(hostDirectory, "instances.json"), "utf8")) as {
+    readonly instances: object;
+  };
+  assert.equal(Object.hasOwn(instances, other), false);
+  await assert.rejects(stat(`/var/lib/holdfast-${other}`), { code: "ENOENT" });
 });

@@ -17,7 +17,7 @@ const nothing: ProjectsWishes = {
   ask: undefined,
 };
 const around = {
-  ports: { projects_port: 7301, ask_port: 7302 },
+  ports: { port: 7300, projects_port: 7301, ask_port: 7302 },
   listen: ["127.0.0.1:7300"],
   allowHosts: [] as readonly string[],
   nowMs: Date.now(),

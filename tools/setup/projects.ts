@@ -15,7 +15,8 @@ export interface ProjectsWishes {
 
 /** What the projects of an instance are reached by, settled with what is known of the rest of it. */
 export interface ProjectsSurroundings {
-  readonly ports: { readonly projects_port: number; readonly ask_port: number };
+  /** What the host's registry gave the instance. */
+  readonly ports: { readonly port: number; readonly projects_port: number; readonly ask_port: number };
   /** `address:port` of the API's listeners, and the host names by which it is reached besides. */
   readonly listen: readonly string[];
   readonly allowHosts: readonly string[];

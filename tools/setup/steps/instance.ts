@@ -13,7 +13,7 @@ import {
 import { systemClock, writeDurably } from "@holdfast/kit";
 import { isFree } from "../free-address.ts";
 import type { StepResult } from "../progress.ts";
-import { meets, type ProjectsWishes, settleProjects } from "../projects.ts";
+import { meets, type ProjectsSurroundings, type ProjectsWishes, settleProjects } from "../projects.ts";
 
 /** What the person asked for; undefined keeps what is there, or takes the default. */
 export interface InstanceWishes {
@@ -40,18 +40,15 @@ export const ensureInstance = async (
   agent: string,
 ): Promise<StepResult<InstanceSettings>> => {
   const { entry, added } = await hostRegistry().claim(wishes.instance, wishes.data);
-  await mkdir(wishes.data, { recursive: true, mode: 0o711 });
   const before = await readSettings(wishes.data);
-  const places = placesOf(wishes.instance, wishes.data);
-  const listen = [...(wishes.listen ?? before?.listen ?? [`127.0.0.1:${entry.port}`])];
-  const allowHosts = [...(wishes.allowHosts ?? before?.allow_hosts ?? [])];
-  const { settings: projects, caution } = await settleProjects(wishes.projects, before?.projects, {
-    ports: entry,
-    listen,
-    allowHosts,
-    nowMs: systemClock.now(),
+  const settled = await settleListeners(wishes, before, entry).catch(async (error: unknown) => {
+    // What cannot be is no instance yet.
+    if (added) await hostRegistry().release(wishes.instance);
+    throw error;
   });
-  await refuseTaken(wishes.instance, [...listen, ...projects.listen, projects.ask]);
+  const { listen, allowHosts, projects, caution } = settled;
+  await mkdir(wishes.data, { recursive: true, mode: 0o711 });
+  const places = placesOf(wishes.instance, wishes.data);
   const settings: InstanceSettings = {
     version: 1,
     instance: wishes.instance,
@@ -74,6 +71,22 @@ export const ensureInstance = async (
     `${settings.instance} (${settings.short_id}), uids from ${settings.uid_base}, API ${listen.join(", ")}, ` +
     `projects *.${projects.domain} ${projects.listen.join(", ")}${caution === "" ? "" : `. ${caution}`}`;
   return { outcome: added ? "done" : written ? "changed" : "skipped", detail, value: settings };
+};
+
+/** Where the instance listens and under which names. Throws what `settleProjects` does, and for what another instance has. */
+const settleListeners = async (
+  wishes: InstanceWishes,
+  before: InstanceSettings | undefined,
+  ports: ProjectsSurroundings["ports"],
+) => {
+  const listen = [...(wishes.listen ?? before?.listen ?? [`127.0.0.1:${ports.port}`])];
+  const allowHosts = [...(wishes.allowHosts ?? before?.allow_hosts ?? [])];
+  const nowMs = systemClock.now();
+  const around = { ports, listen, allowHosts, nowMs };
+  const { settings: projects, caution } = await settleProjects(wishes.projects, before?.projects, around);
+  const asked = wishes.listen ?? wishes.projects.listen ?? wishes.projects.ask;
+  if (!before || asked) await refuseTaken(wishes.instance, [...listen, ...projects.listen, projects.ask]);
+  return { listen, allowHosts, projects, caution };
 };
 
 /** Throws when another instance of the host listens there, or will: whichever started second would not come up. */
