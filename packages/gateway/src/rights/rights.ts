@@ -54,6 +54,8 @@ export const createRights = (options: {
   const { control, clock, logger } = options;
   const held = new Map<string, Held>();
   const lookups = new Map<string, Promise<FoundRight>>();
+  /** Ends the wait for something to watch. */
+  let begin = (): void => {};
 
   const keyOf = (projectId: string, { kind, token }: Credential): string => `${projectId} ${kind} ${token}`;
 
@@ -81,8 +83,9 @@ export const createRights = (options: {
         return fresh(before) ? before : "unavailable";
       }
       if (before) drop(key, before);
-      if (held.size < keptAtMost) held.set(key, entry);
-      else return "unavailable";
+      if (held.size >= keptAtMost) return "unavailable";
+      held.set(key, entry);
+      begin();
       return fresh(entry) ? entry : "unavailable";
     } catch (error) {
       logger.debug("control did not say whether a right holds", { error });
@@ -143,6 +146,15 @@ export const createRights = (options: {
     watch: async (signal) => {
       let underWay = 0;
       while (!signal.aborted) {
+        if (held.size === 0) {
+          await new Promise<void>((resolve) => {
+            begin = () => {
+              signal.removeEventListener("abort", begin);
+              resolve();
+            };
+            signal.addEventListener("abort", begin);
+          });
+        }
         // Not awaited: what cannot be confirmed in time has to end in time, and a slow answer must not delay the next question.
         if (underWay < checksAtOnce && held.size > 0) {
           underWay += 1;
