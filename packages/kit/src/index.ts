@@ -5,6 +5,7 @@ export { syncDirectory, writeDurably } from "./files.ts";
 export { refuseRawHead } from "./head/raw-head.ts";
 export { createIds, type NewId } from "./ids.ts";
 export { createLogger, type LogFields, type Logger, type LogLevel } from "./logger.ts";
+export { networkOf } from "./network.ts";
 export { createRpcClient, type RpcClient } from "./rpc/client.ts";
 export type { RpcHandlers, RpcMethods, RpcParams, RpcResult } from "./rpc/schema.ts";
 export { createRpcServer, type RpcServer } from "./rpc/server.ts";

@@ -1,5 +1,5 @@
 import { HoldfastError, limits } from "@holdfast/contract";
-import { networkOf } from "../lib/network.ts";
+import { networkOf } from "@holdfast/kit";
 import { countAttempt } from "../store/attempts.ts";
 import type { Transaction } from "../store/transaction.ts";
 

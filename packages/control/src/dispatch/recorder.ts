@@ -1,8 +1,7 @@
 import type { HoldfastError } from "@holdfast/contract";
-import type { Clock } from "@holdfast/kit";
+import { type Clock, networkOf } from "@holdfast/kit";
 import type { RateLimiter } from "../authority/rate.ts";
 import type { RecordSink } from "../domain/record-sink.ts";
-import { networkOf } from "../lib/network.ts";
 import type { NewRecord } from "../store/records.ts";
 import type { Asked } from "./progress.ts";
 

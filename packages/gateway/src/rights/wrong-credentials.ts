@@ -1,6 +1,5 @@
-import { isIPv6 } from "node:net";
 import { limits } from "@holdfast/contract";
-import type { Clock } from "@holdfast/kit";
+import { type Clock, networkOf } from "@holdfast/kit";
 
 /** How many credentials that give no right one network may still show; control is not asked for more. */
 export interface WrongCredentials {
@@ -41,13 +40,4 @@ export const createWrongCredentials = (clock: Clock): WrongCredentials => {
       look(networkOf(address)).left += 1;
     },
   };
-};
-
-const networkOf = (address: string): string => {
-  if (!isIPv6(address)) return address;
-  const [left = "", right = ""] = (address.split("%", 1)[0] ?? "").split("::");
-  const groups = left.split(":").filter((group) => group !== "");
-  const after = right.split(":").filter((group) => group !== "");
-  while (groups.length + after.length < 8) groups.push("0");
-  return [...groups, ...after].slice(0, 4).join(":");
 };
