@@ -33,9 +33,11 @@ export const runQuickstart = async (
       },
     },
   );
+  const address = lines.flatMap((line) => /^address: (https?:\/\/\S+)$/.exec(line)?.[1] ?? []).at(-1);
+  const told = lines.filter((line) => line !== `address: ${address}`).map((line) => `          ${line}`);
   return {
     outcome: "done",
-    detail: `the main job was done once over MCP\n${lines.map((line) => `          ${line}`).join("\n")}`,
-    value: lines.flatMap((line) => /\baddress: (https?:\/\/\S+)/i.exec(line)?.[1] ?? []).at(-1),
+    detail: `the main job was done once over MCP\n${told.join("\n")}`,
+    value: address,
   };
 };
