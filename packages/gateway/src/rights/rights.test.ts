@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
-import type { Socket } from "node:net";
 import { test } from "node:test";
 import { limits } from "@holdfast/contract";
-import { systemClock } from "@holdfast/kit";
 import {
-  type Bed,
   bodyOf,
   domain,
   everything,
@@ -18,29 +15,6 @@ const get = (host: string, more = "", path = "/"): string =>
   `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${more}Connection: close\r\n\r\n`;
 const upgrade = (host: string, more = ""): string =>
   `GET /ws HTTP/1.1\r\nHost: ${host}\r\n${more}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`;
-/** An app that takes every upgrade and echoes. */
-const echo = (socket: Socket): void => {
-  socket.once("data", () => {
-    socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n");
-    socket.on("data", (piece) => socket.write(piece));
-  });
-  socket.on("end", () => socket.end());
-};
-
-/** A WebSocket as raw bytes; `closedMs` since a moment, once it is closed. */
-const openSocket = async (
-  bed: Bed,
-  head: string,
-): Promise<{ readonly socket: Socket; readonly closed: Promise<number> }> => {
-  const socket = await bed.dial();
-  const closed = new Promise<number>((resolve) => socket.once("close", () => resolve(performance.now())));
-  const first = new Promise<string>((resolve) =>
-    socket.once("data", (piece) => resolve(piece.toString("latin1"))),
-  );
-  socket.write(head);
-  assert.equal(statusOf(await first), 101);
-  return { socket, closed };
-};
 
 test("100: without a right every host answers the same, and nothing is asked, started or recorded", async (context) => {
   const bed = await startBed(context);
@@ -274,74 +248,6 @@ test("what a part of a project is published by decides about method and path as 
     assert.equal(statusOf(await post(path)), 404, path);
   assert.equal(statusOf(await bed.raw(get(project.host, "", "/hooks/a"))), 404);
   assert.equal(app.seen.length, 1);
-});
-
-test("within a second of a right's end its open sockets are closed, and no other", async (context) => {
-  const bed = await startBed(context);
-  const project = await bed.project("mine", echo);
-  const others = await bed.project("others", echo);
-  project.allow("header", "gone");
-  project.allow("header", "stays");
-  others.allow("header", "other");
-  const [gone, stays, other] = [
-    await openSocket(bed, upgrade(project.host, "Holdfast-Key: gone\r\n")),
-    await openSocket(bed, upgrade(project.host, "Holdfast-Key: stays\r\n")),
-    await openSocket(bed, upgrade(others.host, "Holdfast-Key: other\r\n")),
-  ];
-  const at = performance.now();
-  project.forbid("header", "gone");
-  assert.ok((await gone.closed) - at < 1000);
-  assert.equal(statusOf(await bed.raw(get(project.host, "Holdfast-Key: gone\r\n"))), 401);
-  const echoed = new Promise((resolve) => stays.socket.once("data", resolve));
-  stays.socket.write("still here");
-  await echoed;
-  // What nobody confirms ends, too.
-  const away = performance.now();
-  await bed.control.stop();
-  assert.ok((await stays.closed) - away < 1200);
-  assert.ok((await other.closed) - away < 1200);
-  assert.equal(statusOf(await bed.raw(get(project.host, "Holdfast-Key: stays\r\n"))), 503);
-  await bed.control.start();
-  assert.equal(statusOf(await bed.raw(upgrade(others.host, "Holdfast-Key: other\r\n"), 200)), 101);
-});
-
-test("a control that takes its time to answer does not end rights that hold", async (context) => {
-  const bed = await startBed(context);
-  const project = await bed.project("mine", echo);
-  project.allow("header", "k");
-  bed.control.holdMs = 400;
-  const { socket, closed } = await openSocket(bed, upgrade(project.host, "Holdfast-Key: k\r\n"));
-  const ended = await Promise.race([closed, systemClock.sleep(2500).then(() => "open")]);
-  assert.equal(ended, "open");
-  socket.destroy();
-});
-
-test("within a second of unpublishing, and of a project's end, visitors' sockets are closed; published ones go on without control", async (context) => {
-  const bed = await startBed(context);
-  const project = await bed.project("open", echo, everything);
-  const partly = await bed.project("partly", echo, [{ methods: null, path: "/ws" }]);
-  const removed = await bed.project("removed", echo, everything);
-  removed.allow("header", "k");
-  const visitor = await openSocket(bed, upgrade(project.host));
-  const part = await openSocket(bed, upgrade(partly.host));
-  const owner = await openSocket(bed, upgrade(removed.host, "Holdfast-Key: k\r\n"));
-  await bed.control.stop();
-  assert.equal(
-    statusOf(await bed.raw(upgrade(project.host), 200)),
-    101,
-    "published addresses go on without control",
-  );
-  await bed.control.start();
-
-  const at = performance.now();
-  bed.control.route(
-    { ...project.route, published: null },
-    { ...partly.route, published: [{ methods: null, path: "/other" }] },
-    { ...removed.route, removed: true },
-  );
-  for (const { closed } of [visitor, part, owner]) assert.ok((await closed) - at < 1000);
-  assert.equal(statusOf(await bed.raw(get(project.host))), 404);
-  assert.equal(statusOf(await bed.raw(get(removed.host, "Holdfast-Key: k\r\n"))), 401);
 });
 
 test("visits that were let in are recorded, with whose right it was; nothing else is", async (context) => {
