@@ -125,19 +125,26 @@ export const limits = {
   rightsPerCheck: 1000,
   crashPageLogBytes: 8 * 1024,
 
-  /** gateway: heads, bodies, sockets and patience. */
+  /** What a visitor shows as a ticket, link, cookie or key; ours have some fifty characters. */
+  visitTokenLength: 200,
+  /** A head of a visitor, or of an app's answer: as `headerBytes`, and its lines. */
   visitHeadBytes: 32 * 1024,
   visitHeaders: 100,
+  /** From a head's first byte (or the connection's begin) to its end; then a kept connection without a request. */
   visitHeadMs: 10_000,
   visitIdleMs: 60_000,
+  /** A body that does not come on; a reader who takes nothing; an app that does not begin, or does not go on with, a measured answer. */
   visitBodyStallMs: 30_000,
   visitReadStallMs: 60_000,
   visitAnswerMs: 300_000,
+  /** Visitors' connections over all, of which one address (a household, an office) has no more than a sixth. */
   visitSockets: 12_000,
   visitSocketsPerAddress: 2_000,
+  /** Connections into a computer for one port of a project: no flood at one takes all descriptors. Of these so many idle ones, so long. */
   visitUpstreamSockets: 256,
   visitUpstreamIdle: 64,
   visitUpstreamIdleMs: 10_000,
+  /** How long a visit waits for its project to come up, or for a connection; then a page says that it starts. How many wait for one. */
   visitWakeMs: 10_000,
   visitsWaiting: 200,
 

@@ -15,8 +15,9 @@
  * | `HOLDFAST_LOG_LEVEL` | as for every program |
  *
  * Descriptors in this order: 3 launcher socket, 4 `ask`, 5… visitors. It connects to control's socket for gateway and to
- * `cells/<computer>/ingress.sock` (both group hf-gateway, and their directories must let it pass), opens no other file. With fewer than
- * 24,500 descriptors it takes fewer visitors at a time than `limits.visitSockets`. SIGTERM: takes no more visitors, gives those under way 5 s, ends with 0.
+ * `cells/<computer>/ingress.sock` (both group hf-gateway, and their directories must let it pass), and opens no other file but the
+ * certificate. With fewer than 24,500 descriptors it takes fewer visitors at a time than `limits.visitSockets`. SIGTERM: takes no more
+ * visitors, gives those under way 5 s, ends with 0.
  */
 import { createLogger, systemClock } from "@holdfast/kit";
 import { type App, startApp } from "./app.ts";

@@ -2,15 +2,11 @@ import { z } from "zod";
 import { idSchema } from "../ids.ts";
 import { limits } from "../limits.ts";
 
-/**
- * What gateway may ask of control, over `socketPath(instance, "control", "gateway")`. gateway has no database: it holds the routes it was
- * told, and asks control about every credential. While control does not answer, published routes go on and no right holds.
- */
 const count = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const port = z.number().int().min(1).max(65_535);
 const project = z.object({ project_id: idSchema("project") });
 /** What a visitor shows: bounded, otherwise unjudged. */
-const token = z.string().min(1).max(200);
+const token = z.string().min(1).max(limits.visitTokenLength);
 /** Names one credential's right on one project; opaque to gateway. */
 const rightId = z.string().min(1).max(120);
 
@@ -59,6 +55,10 @@ export const accessRecord = project.extend({
   subject: z.string().max(60).nullable(),
 });
 
+/**
+ * What gateway may ask of control, over `socketPath(instance, "control", "gateway")`. gateway has no database: it holds the routes it was
+ * told, and asks control about every credential. While control does not answer, published routes go on and no right holds.
+ */
 export const controlGatewayMethods = {
   /**
    * The routes that changed after revision `after`, oldest change first, at most `limits.routesPerReply`; ask again from `next`. With
@@ -86,8 +86,8 @@ export const controlGatewayMethods = {
   /**
    * Brings a project's computer and web service up, and waits up to `wait_ms`. The right must have been checked: only then is it called.
    * `right_id` is the right it is woken for, which control looks at again; null: a visitor without one, for whom only what is published is
-   * woken, and so often a day. `refused`: not for this right, or no more today. `failed` carries the web service's last lines, for the owner
-   * alone.
+   * woken, and so often a day. `refused`: not for this right, or no more today. `failed` carries why, and the web service's last lines,
+   * where the right is an owner's or an assistant's.
    */
   "project.wake": {
     params: project.extend({

@@ -1,4 +1,5 @@
 import {
+  gatewayPrefix,
   HoldfastError,
   idPattern,
   limits,
@@ -58,7 +59,7 @@ export const shareHandlers = (
         return {
           output: {
             share: shareViewOf(row),
-            url: `${projectAddress(projectsAddress, slug)}/.holdfast/share?t=${token}`,
+            url: `${projectAddress(projectsAddress, slug)}${gatewayPrefix}share?t=${token}`,
           },
           target: row.id,
           settle: async (transaction) => {

@@ -1,4 +1,5 @@
 import {
+  gatewayPrefix,
   HoldfastError,
   limits,
   type OperationName,
@@ -82,7 +83,7 @@ export const visitHandlers = (parts: VisitHandlerParts): Handlers<Names> => {
         const expiresAtMs = startedAtMs + limits.ticketMs;
         const address = projectAddress(projectsAddress, slug, params.port);
         return {
-          output: { url: `${address}/.holdfast/ticket?t=${token}`, expires_at: timestamp(expiresAtMs) },
+          output: { url: `${address}${gatewayPrefix}ticket?t=${token}`, expires_at: timestamp(expiresAtMs) },
           target: id,
           settle: async (transaction) => {
             await insertTicket(transaction, {

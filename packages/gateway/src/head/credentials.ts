@@ -1,3 +1,5 @@
+import { decodeAscii } from "./path.ts";
+
 /** Where our credentials stand although an app reads there. */
 
 const platformToken = /(?<![A-Za-z0-9_-])hf[slvt]?_[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/;
@@ -11,9 +13,5 @@ export const holdsPlatformToken = (authorization: string): boolean => {
 };
 
 /** Whether a Referer names the gateway's own part of an origin, where tickets and share links are; however it is spelled. */
-export const namesOwnPart = (referer: string): boolean => {
-  const decoded = referer.replaceAll(/%([0-7][0-9a-f])/gi, (_match, code: string) =>
-    String.fromCharCode(Number.parseInt(code, 16)),
-  );
-  return decoded.toLowerCase().includes("/.holdfast");
-};
+export const namesOwnPart = (referer: string): boolean =>
+  decodeAscii(referer).toLowerCase().includes("/.holdfast");

@@ -11,8 +11,8 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 export const isToken = (text: string): boolean => token.test(text);
 
 /**
- * The header lines of a head that `HeadReader` let through, from `at` on. Undefined when one is malformed: a continued line, no colon, a
- * space before it, a name that is not a token; or when there are more than `limit`.
+ * The header lines of a head that `HeadReader` let through, from `at` on. `malformed`: a continued line, no colon, a space before it, or a
+ * name that is not a token. `too_many`: more than `limit`.
  */
 export const readFields = (text: string, at: number, limit: number): Field[] | "malformed" | "too_many" => {
   const fields: Field[] = [];

@@ -1,3 +1,5 @@
+import { keyHeader } from "@holdfast/contract";
+
 /** What a request's header is to the gateway. Names that are not listed go on to the app as they came. */
 export type RequestField =
   | "host"
@@ -24,7 +26,7 @@ export const requestFields: ReadonlyMap<string, RequestField> = new Map<string, 
   ["upgrade", "upgrade"],
   ["expect", "expect"],
   ["cookie", "cookie"],
-  ["holdfast-key", "key"],
+  [keyHeader, "key"],
   ["authorization", "authorization"],
   ["referer", "referer"],
   ["x-forwarded-for", "forwarded_for"],
@@ -71,7 +73,7 @@ const neverHopByHop: ReadonlySet<string> = new Set([
   "cookie",
   "expect",
   "forwarded",
-  "holdfast-key",
+  keyHeader,
   "host",
   "if-match",
   "if-none-match",

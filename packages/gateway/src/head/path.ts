@@ -10,3 +10,9 @@ export const isDotted = (path: string): boolean =>
 const ambiguous = /%(25)*(2e|2f|5c|3b|00|c0|c1|u)|\/\/|\\|;|\/\.\.?(\/|$)/i;
 
 export const isPlain = (path: string): boolean => !ambiguous.test(path);
+
+/** With every escape of an ASCII character decoded, once: what a path or URL may be read as. All else stays as it is. */
+export const decodeAscii = (text: string): string =>
+  text.replaceAll(/%([0-7][0-9a-f])/gi, (_match, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );

@@ -6,7 +6,7 @@ export interface Woken {
   readonly state: "ready" | "starting" | "failed" | "refused" | "no_service" | "unavailable" | "crowded";
   readonly retryAfterMs: number;
   readonly reason: string | null;
-  /** The web service's last lines: for the owner alone. */
+  /** The web service's last lines; null unless the right is an owner's or an assistant's. */
   readonly log: string | null;
 }
 

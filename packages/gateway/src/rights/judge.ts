@@ -1,4 +1,4 @@
-import type { Route } from "@holdfast/contract";
+import { limits, type Route } from "@holdfast/contract";
 import { readPlace } from "../head/host.ts";
 import type { RequestHead } from "../head/request.ts";
 import { matchRule, opensEverything } from "../routes/rules.ts";
@@ -109,8 +109,6 @@ const verdictOf = (found: FoundRight, route: Route | undefined, port: number | u
   return { kind: "allowed", route, port, right: found, narrow: false };
 };
 
-const longestToken = 200;
-
 /** A header that is there decides alone, also when it is empty or odd: it was shown. */
 const readCredential = ({ key, session }: RequestHead): Credential | undefined => {
   if (key !== undefined) return { kind: "header", token: bounded(key) };
@@ -119,4 +117,5 @@ const readCredential = ({ key, session }: RequestHead): Credential | undefined =
 };
 
 /** What cannot be a token is asked about all the same, in a form that the question allows. */
-const bounded = (token: string): string => (token === "" || token.length > longestToken ? "-" : token);
+const bounded = (token: string): string =>
+  token === "" || token.length > limits.visitTokenLength ? "-" : token;

@@ -1,6 +1,7 @@
-import { type ControlGatewayMethods, gatewayPrefix } from "@holdfast/contract";
+import { type ControlGatewayMethods, gatewayPrefix, limits } from "@holdfast/contract";
 import type { Clock, Logger, RpcClient } from "@holdfast/kit";
 import { readPlace } from "../head/host.ts";
+import { decodeAscii } from "../head/path.ts";
 import type { RequestHead } from "../head/request.ts";
 import type { RouteTable } from "../routes/table.ts";
 import { nobodysProject } from "./nobodys-project.ts";
@@ -17,16 +18,12 @@ export type Traded = Session | "nothing" | "refused" | "unavailable" | "too_many
 
 const tradesAtOnce = 100;
 const tradeMs = 5000;
-const longestToken = 200;
 
 /** Whether the path is the gateway's own, however it is spelled: an app never sees what may hold a ticket. */
 export const isOwnPath = (path: string): boolean => {
   if (path.startsWith(gatewayPrefix)) return true;
   if (!/^\/+(\.|%)/.test(path)) return false;
-  const decoded = path.replaceAll(/%([0-7][0-9a-f])/gi, (_match, code: string) =>
-    String.fromCharCode(Number.parseInt(code, 16)),
-  );
-  return /^\/+\.holdfast(\/|$)/i.test(decoded);
+  return /^\/+\.holdfast(\/|$)/i.test(decodeAscii(path));
 };
 
 /** Trades tickets and share links for sessions; changes nothing, and asks control the same way for every host. */
@@ -50,7 +47,7 @@ export const createTrade = (options: {
     if (head.fetchDest !== undefined && embedded.has(head.fetchDest)) return "nothing";
     const tokens = new URLSearchParams(head.target.slice(head.path.length)).getAll("t");
     const [token] = tokens;
-    if (token === undefined || tokens.length > 1 || token === "" || token.length > longestToken)
+    if (token === undefined || tokens.length > 1 || token === "" || token.length > limits.visitTokenLength)
       return "refused";
     if (underWay >= tradesAtOnce || !table.filled) return "unavailable";
     if (!wrong.mayTry(from)) return "too_many";

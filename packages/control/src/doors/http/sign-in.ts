@@ -1,3 +1,5 @@
+import { limits } from "@holdfast/contract";
+
 /**
  * Where gateway's page sends people who came to a project without a right. `to` is the host they came to, as they sent it: the page says the
  * same whether there is a project or not, and repeats nothing that has not the form of a project's host.
@@ -58,7 +60,7 @@ const projectOf = (host: string, projectsAddress: URL): Came | undefined => {
   if (!lower.endsWith(suffix)) return undefined;
   const [, port, slug] =
     /^(?:([1-9][0-9]{0,4})--)?([a-z][a-z0-9]*(?:-[a-z0-9]+)*)$/.exec(lower.slice(0, -suffix.length)) ?? [];
-  return slug === undefined || slug.length > 40 ? undefined : { host: lower, slug, port };
+  return slug === undefined || slug.length > limits.slugLength ? undefined : { host: lower, slug, port };
 };
 
 const style = `
