@@ -70,7 +70,6 @@ export const planControl = async (
         "serve.ts",
         "doors/gateway/server.ts",
         "doors/launcher/server.ts",
-        "doors/gateway/server.ts",
         "doors/mcp/index.ts",
         "doors/http/openapi.ts",
         "doors/http/reference.ts",
