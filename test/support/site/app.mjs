@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 
 const seen = [];
 const streams = new Set();
-let held = [];
+const held = [];
 const remembered = 2000;
 
 const routes = {

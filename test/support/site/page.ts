@@ -11,7 +11,7 @@ export const pageOf = (
     h: JSON.stringify(headers),
     ...(text === undefined ? {} : { b: text }),
   });
-  return `${origin}/page?${query}`;
+  return `${origin}/page?${query.toString()}`;
 };
 /** What an async function body of the page's own answers. */
 export const inPage = <T>(page: Page, body: string, argument?: unknown): Promise<T> =>
