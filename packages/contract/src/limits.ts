@@ -103,6 +103,8 @@ export const limits = {
   projectPortFirst: 20_000,
   projectPortLast: 20_999,
   deploymentsKept: 1000,
+  /** Files of a project that are written, moved or deleted together; a disk may be slow. */
+  projectFilesMs: 60_000,
   /** git inside the cell: one command, and what of its answer is read. */
   gitMs: 45_000,
   gitOutputBytes: 4 * 1024 * 1024,

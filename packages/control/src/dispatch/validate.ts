@@ -21,7 +21,7 @@ export const validate = (
         .map((name) => ({ path: [name], message: "not a field of this operation" })),
       fields: Object.keys(known),
     });
-  refuseCrowd(operation, input);
+  refuseTooManyValues(operation, input);
   const parsed = operation.input.safeParse(input);
   if (!parsed.success)
     throw new HoldfastError("invalid_input", describe(operation, parsed.error.issues), {
@@ -35,7 +35,7 @@ export const validate = (
 };
 
 /** Four megabytes of tiny values that do not fit would each get a complaint of its own, and everybody waited for seconds. */
-const refuseCrowd = (operation: Operation, input: unknown): void => {
+const refuseTooManyValues = (operation: Operation, input: unknown): void => {
   const waiting: unknown[] = [input];
   let values = 0;
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {

@@ -5,6 +5,7 @@ import type { Computers } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { Handler, Handlers, OperationContext } from "../domain/handler.ts";
 import type { OperationReconciler } from "../domain/ports.ts";
+import { noProject } from "../domain/project.ts";
 import { secretBytes } from "../lib/random.ts";
 import {
   type AdmittedProject,
@@ -122,7 +123,7 @@ export const createProjectWork = (parts: ProjectPartsOfControl): ProjectWork => 
   };
   const viewOf = async (id: string, signal: AbortSignal): Promise<OperationOutput<"project.get">> => {
     const project = await getProject(db, id);
-    if (!project) throw new HoldfastError("not_found", `there is no project ${id}`, { project: id });
+    if (!project) throw noProject(id);
     return looking.at(project, signal);
   };
 
@@ -140,7 +141,7 @@ export const createProjectWork = (parts: ProjectPartsOfControl): ProjectWork => 
       "project.get": {
         run: async ({ principal, signal }, { project: ref }) => {
           const project = await findProject(db, { principal, ref, destroyed: true });
-          if (!project) throw new HoldfastError("not_found", `there is no project ${ref}`, { project: ref });
+          if (!project) throw noProject(ref);
           return { target: project.id, output: await looking.at(project, signal) };
         },
       },

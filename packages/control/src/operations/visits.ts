@@ -1,6 +1,5 @@
 import {
   gatewayPrefix,
-  HoldfastError,
   limits,
   type OperationName,
   type OperationOutput,
@@ -11,6 +10,7 @@ import type { EventLog, NewEvent } from "../domain/events.ts";
 import type { Admitted, Handler, Handlers } from "../domain/handler.ts";
 import type { OperationReconciler } from "../domain/ports.ts";
 import type { Principal } from "../domain/principal.ts";
+import { noProject } from "../domain/project.ts";
 import { projectAddress } from "../lib/address.ts";
 import { decodeCursor, pageOf } from "../lib/cursor.ts";
 import { timestamp } from "../lib/timestamp.ts";
@@ -135,7 +135,7 @@ export const findOne = async (
   lock = false,
 ): Promise<ProjectRow> => {
   const project = await findProject(db, { principal, ref, lock });
-  if (!project) throw new HoldfastError("not_found", `there is no project ${ref}`, { project: ref });
+  if (!project) throw noProject(ref);
   return project;
 };
 

@@ -178,7 +178,7 @@ export class Creation {
         "tar.import",
         { path: beside, limit_bytes: limits.uploadBytes, limit_entries: limits.archiveEntries },
         tarOf([mark, ...template.files]),
-        { signal, waitMs: slowDiskMs },
+        { signal, waitMs: limits.projectFilesMs },
       );
     });
     crashPoint("project-after-files");
@@ -191,7 +191,7 @@ export class Creation {
       agent.plain(
         "files.move",
         { from: beside, to: folder, overwrite: false },
-        { signal, waitMs: slowDiskMs },
+        { signal, waitMs: limits.projectFilesMs },
       ),
     );
     crashPoint("project-after-moved");
@@ -234,14 +234,13 @@ const refuseExisting = async (agent: Agent, folder: string, signal: AbortSignal)
 
 const deleteAll = async (agent: Agent, path: string): Promise<void> => {
   try {
-    await agent.plain("files.delete", { path, recursive: true }, { waitMs: slowDiskMs });
+    await agent.plain("files.delete", { path, recursive: true }, { waitMs: limits.projectFilesMs });
   } catch (error) {
     if (!(error instanceof AgentFault && missing.has(error.agentCode))) throw error;
   }
 };
 
 const missing: ReadonlySet<string> = new Set(["not_found", "not_a_directory"]);
-const slowDiskMs = 60_000;
 
 /** While another creation of the name is under way, or is being taken back, nobody knows yet whether the name is taken. */
 const nameTaken = (computer: Computer, named: ProjectRow): HoldfastError =>

@@ -1,4 +1,5 @@
 import { HoldfastError, limits } from "@holdfast/contract";
+import { serviceName } from "../domain/project.ts";
 import type { ProjectDefinition, ProjectRow } from "../store/projects.ts";
 import type { ServiceRow } from "../store/services.ts";
 import { checkDefinition, type Definition, definitionOf } from "../work/index.ts";
@@ -62,9 +63,6 @@ export const servicesOf = (
       definition: definitionIn(project, service, port, environment),
     };
   });
-
-export const serviceName = (project: Pick<ProjectRow, "name">, service: string): string =>
-  `${project.name}-${service}`;
 
 const definitionIn = (
   project: Pick<ProjectRow, "name">,

@@ -87,7 +87,7 @@ export class Deployer {
       const services = servicesOf(project, project.definition, webPort, {
         [deploymentVariable]: deployment.id,
       });
-      refuseCrowd(computer, others, services);
+      refuseTooManyServices(computer, others, services);
       const written = await this.#replace(transaction, computer, project, rows, services);
       const lives = await writeDeployed(transaction, project.id, {
         definition: project.definition,
@@ -199,7 +199,7 @@ const turnOfWaitingMs = 1000;
 /** More may be a service that waits for another to come up. */
 const hopelessRestarts = 3;
 
-const refuseCrowd = (
+const refuseTooManyServices = (
   computer: Computer,
   others: readonly ServiceRow[],
   services: readonly DeployedService[],

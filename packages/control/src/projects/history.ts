@@ -79,6 +79,7 @@ export class History {
     try {
       return await repository.treeOf(index, undefined, "HEAD");
     } finally {
+      // One that stays is a small file of the computer's own.
       await withAgent(this.#parts, computer, signal, (agent) =>
         agent.plain("files.delete", { path: index }),
       ).catch(() => {});

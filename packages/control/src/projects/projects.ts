@@ -1,4 +1,10 @@
-import { HoldfastError, idPattern, type OperationOutput, type OperationParams } from "@holdfast/contract";
+import {
+  HoldfastError,
+  idPattern,
+  limits,
+  type OperationOutput,
+  type OperationParams,
+} from "@holdfast/contract";
 import type { Clock, CrashPoint } from "@holdfast/kit";
 import { findComputer } from "../computers/index.ts";
 import { AgentFault, AgentUnreachable } from "../domain/agents.ts";
@@ -6,6 +12,7 @@ import type { Computer, Computers } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { OperationContext } from "../domain/handler.ts";
 import type { Principal } from "../domain/principal.ts";
+import { noProject } from "../domain/project.ts";
 import { decodeCursor, pageOf } from "../lib/cursor.ts";
 import { getComputer, lockComputer } from "../store/computers.ts";
 import {
@@ -194,6 +201,10 @@ export class Projects {
     return { target: project.id, project: destroyed, computer };
   }
 
+  /**
+   * After `destroy`: tells the computer, and deletes the files if that was asked for. Throws when they cannot be deleted; the project is
+   * destroyed all the same.
+   */
   async removed(
     { project, computer }: FoundProject,
     deleteFiles: boolean,
@@ -213,7 +224,7 @@ export class Projects {
             agent.plain(
               "files.delete",
               { path: folderOf(project), recursive: true },
-              { signal, waitMs: slowDiskMs },
+              { signal, waitMs: limits.projectFilesMs },
             ),
           { repeatable: true },
         ).catch((error: unknown) => {
@@ -229,11 +240,7 @@ export class Projects {
 }
 
 const shortId = 12;
-const slowDiskMs = 60_000;
 
 const ignoreAgent = (error: unknown): void => {
   if (!(error instanceof AgentFault) && !(error instanceof AgentUnreachable)) throw error;
 };
-
-const noProject = (ref: string): HoldfastError =>
-  new HoldfastError("not_found", `there is no project ${ref}`, { project: ref });

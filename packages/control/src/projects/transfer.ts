@@ -66,7 +66,7 @@ export class Transfer {
     const { turns, projects, looking } = this.#parts;
     const path = temporary(operationId);
     try {
-      const options = { signal, waitMs: slowDiskMs };
+      const options = { signal, waitMs: limits.projectFilesMs };
       await withAgent(this.#parts, computer, signal, async (agent) => {
         if (format === "tar") await agent.upload("tar.import", { path, ...archiveLimits }, body, options);
         else await agent.upload("files.write", { path, must_not_exist: true }, body, options);
@@ -88,7 +88,7 @@ export class Transfer {
     // Without the caller's signal: it goes also when the caller has gone. A computer that has ended meanwhile keeps it.
     await this.#parts.agents
       .of(computer.id)
-      .plain("files.delete", { path, recursive: true }, { waitMs: slowDiskMs })
+      .plain("files.delete", { path, recursive: true }, { waitMs: limits.projectFilesMs })
       .catch(() => {});
   }
 }
@@ -138,7 +138,6 @@ const fetching: readonly string[] = [
   "--force",
 ];
 const archiveLimits = { limit_bytes: limits.uploadBytes, limit_entries: limits.archiveEntries };
-const slowDiskMs = 60_000;
 
 const temporary = (operationId: string): string => `/var/tmp/.holdfast-${operationId}`;
 const indexOf = (path: string): string => `${path}.index`;

@@ -1,11 +1,12 @@
 import type { AgentServiceState, OperationOutput } from "@holdfast/contract";
+import { serviceName } from "../domain/project.ts";
 import { projectAddress } from "../lib/address.ts";
 import { timestamp } from "../lib/timestamp.ts";
 import type { DeploymentRow } from "../store/deployments.ts";
 import type { ProjectRow } from "../store/projects.ts";
 import type { ServiceRow } from "../store/services.ts";
 import { type ServiceView, serviceView } from "../work/index.ts";
-import { folderOf, serviceName } from "./definition.ts";
+import { folderOf } from "./definition.ts";
 
 export type ProjectView = OperationOutput<"project.get">;
 type DeploymentView = NonNullable<ProjectView["deployment"]>;

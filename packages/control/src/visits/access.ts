@@ -6,8 +6,8 @@ import type { Database } from "../store/transaction.ts";
 
 /** Batches that wait for the one that is being written. gateway sends one after the other. */
 const batchesWaiting = 8;
-/** Projects of which it is kept in mind that they were written of. */
-const projectsMinded = 10_000;
+/** Projects whose records are counted until they are next cut to size. */
+const projectsCounted = 10_000;
 
 /** What gateway says it served: written one batch after the other, the newest of each project kept. */
 export class AccessLog {
@@ -45,7 +45,7 @@ export class AccessLog {
     for (const { project_id: id } of records) this.#written.set(id, (this.#written.get(id) ?? 0) + 1);
     const much = [...this.#written].filter(([, count]) => count >= limits.accessRecordsKept / 2);
     if (much.length > 0) await this.#cut(much.map(([id]) => id));
-    if (this.#written.size > projectsMinded) await this.#cut([...this.#written.keys()]);
+    if (this.#written.size > projectsCounted) await this.#cut([...this.#written.keys()]);
   }
 
   async #cut(projectIds: readonly string[]): Promise<void> {

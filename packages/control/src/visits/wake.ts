@@ -2,6 +2,7 @@ import { type ControlGatewayMethods, HoldfastError, limits, type Right } from "@
 import type { Clock, Logger } from "@holdfast/kit";
 import type { z } from "zod";
 import type { Computer, Computers } from "../domain/computer.ts";
+import { noProject, serviceName } from "../domain/project.ts";
 import { getComputer } from "../store/computers.ts";
 import { getProject, type ProjectRow } from "../store/projects.ts";
 import { listServicesOfProjects, type ServiceRow } from "../store/services.ts";
@@ -56,7 +57,7 @@ export class Waker {
   ): Promise<Woken> {
     const { db, rights } = this.#parts;
     const project = await getProject(db, id);
-    if (project?.state !== "living") throw notFound(id);
+    if (project?.state !== "living") throw noProject(id);
     const holder = rightId === null ? undefined : await rights.holder(rightId, id);
     if (rightId === null ? project.published === null : holder === undefined)
       return answer("refused", { reason: "there is no right (any more) to start this" });
@@ -100,7 +101,7 @@ export class Waker {
     const { db, computers, services } = this.#parts;
     const { signal } = this.#stopping;
     const computer = await getComputer(db, project.computer_id);
-    if (!computer || computer.desiredState === "destroyed") throw notFound(project.id);
+    if (!computer || computer.desiredState === "destroyed") throw noProject(project.id);
     const service = await this.#webService(project);
     if (!service) return answer("no_service", {});
     if (computer.state === "failed")
@@ -125,7 +126,7 @@ export class Waker {
     const web = project.deployed_definition?.web ?? null;
     if (web === null) return undefined;
     const rows = await listServicesOfProjects(this.#parts.db, [project.id]);
-    return rows.find(({ name }) => name === `${project.name}-${web}`);
+    return rows.find(({ name }) => name === serviceName(project, web));
   }
 
   #mayVisitorsStart(projectId: string): Promise<boolean> {
@@ -191,5 +192,3 @@ const answer = (
   reason: more.reason?.slice(0, 1000) ?? null,
   log: more.log?.slice(-limits.crashPageLogBytes) ?? null,
 });
-
-const notFound = (id: string): HoldfastError => new HoldfastError("not_found", `there is no project ${id}`);

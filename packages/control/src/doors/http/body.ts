@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { HoldfastError, limits } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
-import { refuseCrowd } from "./crowd.ts";
+import { refuseCrowdedJson } from "./crowd.ts";
 
 /** A body that is held as a whole must arrive within this; between two pieces of a stream at most `pieceMs` may pass. */
 const wholeMs = 20_000;
@@ -54,7 +54,7 @@ export const readJson = async (
   const type = reader.incoming.headers["content-type"] ?? "";
   if (!/^application\/json\s*(;|$)/i.test(type))
     throw new HoldfastError("malformed_request", "the body is not announced as application/json");
-  refuseCrowd(bytes);
+  refuseCrowdedJson(bytes);
   return parse(bytes);
 };
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HoldfastError } from "@holdfast/contract";
-import { refuseCrowd } from "./crowd.ts";
+import { refuseCrowdedJson } from "./crowd.ts";
 
 const judge = (json: string): string => {
   try {
-    refuseCrowd(Buffer.from(json));
+    refuseCrowdedJson(Buffer.from(json));
     return "taken";
   } catch (error) {
     return error instanceof HoldfastError ? error.code : String(error);

@@ -11,7 +11,7 @@ const marks: ReadonlySet<number> = new Set([...",:[{"].map((mark) => mark.charCo
  * Throws `too_large` for JSON of very many values. What is large in a request are its texts; millions of tiny values would take seconds to be
  * parsed and judged, and everybody waits. Looks at bytes, not at form: what is no JSON is the parser's to refuse.
  */
-export const refuseCrowd = (json: Buffer): void => {
+export const refuseCrowdedJson = (json: Buffer): void => {
   let found = 0;
   for (let at = 0; at < json.length; ) {
     const begin = indexOr(json, quote, at);

@@ -12,7 +12,7 @@ import type { Dispatch } from "../../domain/dispatch.ts";
 import { asHoldfastError } from "../../dispatch/failure.ts";
 import { letGo } from "../../dispatch/streams.ts";
 import { isUnread, readWhole } from "./body.ts";
-import { refuseCrowd } from "./crowd.ts";
+import { refuseCrowdedJson } from "./crowd.ts";
 import type { HostRules } from "./hosts.ts";
 import { problemOf } from "./problem.ts";
 import { type ReplyParts, sendOutcome, sendText } from "./reply.ts";
@@ -71,7 +71,7 @@ export const createRoutes = (parts: RouteParts): Hono<Bindings> => {
       const { address } = sourceOf(outgoing.req);
       const response = await mcp(context.req.raw, address, async (take) => {
         const body = await readWhole(bodyOf(outgoing, parts.clock), limits.jsonBodyBytes, take);
-        refuseCrowd(body);
+        refuseCrowdedJson(body);
         return body;
       });
       if (!isUnread(outgoing.req)) return response;
