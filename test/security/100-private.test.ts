@@ -123,7 +123,7 @@ const stateOf = async ({ computer, slug }: Site, client = assistant.client): Pro
 /** Starts that visitors without a right have caused, as control counts them, of all projects here. */
 const wakesCounted = (): string => {
   const slugs = [awake, stopped, gone].map(({ slug }) => `'${slug}'`).join(", ");
-  const counted = `select count(*) from visitor_wakes join projects on id = project_id where slug in (${slugs})`;
+  const counted = `select count(*) from control.visitor_wakes join control.projects on id = project_id where slug in (${slugs})`;
   const psql = [
     "psql",
     "-XAt",
