@@ -77,7 +77,8 @@ const visibilityOf = ({ visibility, published }: Project): string =>
     ? visibility
     : `${visibility}: ${published.map(ruleText).join(", ")}`;
 
-const isEverything = (rules: Rules): boolean =>
+/** Whether everything is open: by one of the rules, to every method. */
+export const isEverything = (rules: Rules): boolean =>
   rules.some(({ methods, path }) => methods === null && path === "/*");
 
 /** As `--rule` takes it. */

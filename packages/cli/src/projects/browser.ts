@@ -16,7 +16,9 @@ export const openerOf = (
 
 /**
  * Opens an address. Other users of this machine may see it for a moment among the processes: it must be one that works once. A private file
- * that leads there would hide it, but browsers in a sandbox of their own cannot read one. False when the opener is not there or says it could not; one that stays is taken for the browser itself. */
+ * that leads there would hide it, but browsers in a sandbox of their own cannot read one. False when the opener is not there or says it
+ * could not; one that stays is taken for the browser itself.
+ */
 export const openBrowser = (opener: readonly string[], url: string): Promise<boolean> =>
   new Promise((resolve) => {
     const [program = "", ...words] = opener;

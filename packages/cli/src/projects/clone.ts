@@ -151,7 +151,7 @@ const movedOn = (error: unknown): CliError | undefined => {
   );
 };
 
-/** What the project has, as this clone knows it: `holdfast/main`. */
+/** What the project has, as this clone knows it: its HEAD, which a clone has as a name for `holdfast/main`. */
 const noteHead = async (directory: string, commit: string): Promise<void> => {
   await git(
     directory,

@@ -1,4 +1,4 @@
-import { type OperationOutput, operations } from "@holdfast/contract";
+import { limits, type OperationOutput, operations } from "@holdfast/contract";
 import type { App } from "../app.ts";
 import { call, type Override } from "../commands/from-operation.ts";
 import { CliError, exitCodes } from "../errors.ts";
@@ -120,7 +120,7 @@ const deployed = async (
 
 /** People know computers by name. */
 const computerNames = async (app: App): Promise<ReadonlyMap<string, string>> => {
-  const { computers } = await (await app.client()).computers.list({ limit: 200 });
+  const { computers } = await (await app.client()).computers.list({ limit: limits.pageSizeMax });
   return new Map(computers.map(({ id, name }) => [id, name]));
 };
 

@@ -1,4 +1,4 @@
-import { computerSizes, type OperationOutput } from "@holdfast/contract";
+import { computerSizes, limits, type OperationOutput } from "@holdfast/contract";
 import { HoldfastApiError, type HoldfastClient } from "@holdfast/sdk";
 
 export type Computer = OperationOutput<"computer.get">;
@@ -68,7 +68,7 @@ export class Collector {
     const input = { computer: computer.id };
     const [usage, list] = await Promise.all([
       this.#client.computers.usage(input, { signal }),
-      this.#client.services.list({ ...input, limit: 200 }, { signal }),
+      this.#client.services.list({ ...input, limit: limits.pageSizeMax }, { signal }),
     ]).catch((error: unknown) => {
       if (error instanceof HoldfastApiError && passing.has(error.code)) return [null, null] as const;
       throw error;
@@ -79,34 +79,40 @@ export class Collector {
     return { atMs, usage, cpuShare, services: list.services };
   }
 
-  async #computers(signal: AbortSignal): Promise<readonly Computer[]> {
-    const found: Computer[] = [];
-    let cursor: string | null = null;
-    do {
-      const page: OperationOutput<"computer.list"> = await this.#client.computers.list(
-        { limit: 200, ...(cursor === null ? {} : { cursor }) },
-        { signal },
-      );
-      found.push(...page.computers);
-      cursor = page.next_cursor;
-    } while (cursor !== null && found.length < mostListed);
-    return found;
+  #computers(signal: AbortSignal): Promise<readonly Computer[]> {
+    return allOf(async (page) => {
+      const { computers, next_cursor } = await this.#client.computers.list(page, { signal });
+      return { items: computers, next_cursor };
+    });
   }
 
-  async #projects(signal: AbortSignal): Promise<readonly Project[]> {
-    const found: Project[] = [];
-    let cursor: string | null = null;
-    do {
-      const page: OperationOutput<"project.list"> = await this.#client.projects.list(
-        { limit: 200, ...(cursor === null ? {} : { cursor }) },
-        { signal },
-      );
-      found.push(...page.projects);
-      cursor = page.next_cursor;
-    } while (cursor !== null && found.length < mostListed);
-    return found;
+  #projects(signal: AbortSignal): Promise<readonly Project[]> {
+    return allOf(async (page) => {
+      const { projects, next_cursor } = await this.#client.projects.list(page, { signal });
+      return { items: projects, next_cursor };
+    });
   }
 }
+
+/** Page after page, as far as anybody reads. */
+const allOf = async <T>(
+  list: (page: { readonly limit: number; readonly cursor?: string }) => Promise<{
+    readonly items: readonly T[];
+    readonly next_cursor: string | null;
+  }>,
+): Promise<readonly T[]> => {
+  const found: T[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Awaited<ReturnType<typeof list>> = await list({
+      limit: limits.pageSizeMax,
+      ...(cursor === null ? {} : { cursor }),
+    });
+    found.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor !== null && found.length < mostListed);
+  return found;
+};
 
 const shareOf = (
   computer: Computer,

@@ -1,4 +1,4 @@
-import { ruleText } from "../present/projects.ts";
+import { isEverything } from "../present/projects.ts";
 import { ofLimit, percent } from "./amounts.ts";
 import type { Project, Seen, Service } from "./collect.ts";
 
@@ -89,7 +89,7 @@ const reasonRow = (reason: string | null, indent: number): readonly Row[] =>
 
 /** `in part`: published, but only what its rules name. */
 const visibilityOf = ({ published, visibility }: Project): string =>
-  published === null || published.some((rule) => ruleText(rule) === "/*") ? visibility : "in part";
+  published === null || isEverything(published) ? visibility : "in part";
 
 const toneOf = (state: string): Tone => tones[state] ?? "busy";
 
