@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentServiceState } from "@holdfast/contract";
+import { until } from "../../../../test/support/until.ts";
 import type { ProjectRow } from "../store/projects.ts";
 import { Looking, type LookingParts } from "./looking.ts";
 
@@ -40,6 +41,7 @@ const says = (state: string): readonly AgentServiceState[] =>
 /** Two projects, each on a computer of its own. The first computer answers `first`, or never. */
 const looking = (first: readonly AgentServiceState[] | undefined) => {
   const waits: (() => void)[] = [];
+  const asked = new Set<string>();
   const statement = (table: string) => {
     let id = "";
     const self = {
@@ -66,6 +68,7 @@ const looking = (first: readonly AgentServiceState[] | undefined) => {
       of: (id: string) => ({
         plain: (_method: string, _params: unknown, { signal }: { signal: AbortSignal }) => {
           const services = id === "c1" ? first : says("ready");
+          asked.add(id);
           return services ? Promise.resolve({ services }) : never(signal);
         },
       }),
@@ -80,12 +83,12 @@ const looking = (first: readonly AgentServiceState[] | undefined) => {
   const shown = new Looking(parts as unknown as LookingParts)
     .atAll([projectRow(1), projectRow(2)], new AbortController().signal)
     .then((views) => views.map(({ services }) => services[0]?.state));
-  return { shown, late: () => waits.forEach((wait) => wait()) };
+  return { shown, asked, late: () => waits.forEach((wait) => wait()) };
 };
 
 test("a computer that does not answer keeps nobody from a list for long", { timeout: 5_000 }, async () => {
-  const { shown, late } = looking(undefined);
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  const { shown, asked, late } = looking(undefined);
+  await until("both were asked", () => asked.size === 2);
   late();
   assert.deepEqual(await shown, ["unknown", "ready"]);
 });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createLogger, type Clock } from "@holdfast/kit";
+import { until } from "../../../../test/support/until.ts";
 import { placesOf } from "../lib/places.ts";
 import { createEvents } from "./events.ts";
 import { openCells, type Cells } from "./index.ts";
@@ -108,8 +109,6 @@ const useCells = async (
 const stateOf = (cells: Cells, computerId: string): string | undefined =>
   cells.list().find((cell) => cell.computer_id === computerId)?.state;
 
-const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
-
 test("a computer whose last cell cannot be taken away is refused, and no other", async (context) => {
   let isStuck = true;
   const kill = async (name: string): Promise<void> => {
@@ -160,7 +159,7 @@ test("a cell that cannot be watched has a lease all the same, and its end is see
   assert.deepEqual([stateOf(cells, one), stateOf(cells, other)], ["running", "running"]);
   await cells.renew([{ computer_id: other, cell_id: other.replace("cmp", "cel") }], 600_000);
   clock.pass(300_000);
-  await settle();
+  await until("its lease has ended it", () => stateOf(cells, one) === "frozen");
   assert.deepEqual([stateOf(cells, one), stateOf(cells, other)], ["frozen", "running"]);
   isPopulated = false;
   await cells.look();
