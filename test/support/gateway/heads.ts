@@ -133,7 +133,7 @@ export const takenHeads = (runs: number): void => {
         { method: "GET", webSocket: true },
         { method: "HEAD", webSocket: false },
       ]) {
-        const answer = readAnswerHead(head, asked);
+        const answer = readAnswerHead(head, asked, asked.webSocket);
         if (typeof answer === "string") continue;
         taken += 1;
         assert.ok(answer.code >= 100 && answer.code <= 599);

@@ -1,4 +1,5 @@
 import { limits } from "@holdfast/contract";
+import { forSharedCaches, privateCaching } from "./caching.ts";
 import { confineClearing, confineCookie } from "./cookies.ts";
 import { readFields, readLength, readTokens } from "./fields.ts";
 import { droppedOfAnswers, mayBeHopByHop } from "./names.ts";
@@ -40,6 +41,8 @@ const notModified = 304;
 export const readAnswerHead = (
   text: string,
   asked: { readonly method: string; readonly webSocket: boolean },
+  /** It is for one who has a right, and for nobody's cache but his own. */
+  byRight: boolean,
 ): AnswerHead | string => {
   const lineEnd = text.indexOf("\r\n");
   const match = statusLine.exec(lineEnd < 0 ? text : text.slice(0, lineEnd));
@@ -54,6 +57,7 @@ export const readAnswerHead = (
   let connection: string | undefined;
   let upgrade: string | undefined;
   let keptMs: number | undefined;
+  let caching: string | undefined;
   for (const { name, value } of fields) {
     if (name === "content-length") {
       if (length !== undefined) return "it has more than one Content-Length";
@@ -64,6 +68,7 @@ export const readAnswerHead = (
     } else if (name === "connection")
       connection = connection === undefined ? value : `${connection},${value}`;
     else if (name === "upgrade") upgrade = upgrade === undefined ? value : `${upgrade},${value}`;
+    else if (name === "cache-control") caching = caching === undefined ? value : `${caching},${value}`;
     else if (name === "keep-alive") keptMs = readKept(value);
   }
   if (length !== undefined && coding !== undefined) return "it has both Content-Length and Transfer-Encoding";
@@ -95,10 +100,11 @@ export const readAnswerHead = (
     return body === "none" ? 0 : undefined;
   };
   const leftOut = options.filter(mayBeHopByHop);
-  let lines = "";
+  let lines = byRight ? `Cache-Control: ${privateCaching(caching)}\r\n` : "";
   for (const { name, value, line } of fields) {
     if (name === "content-length" || name === "transfer-encoding" || name === "connection") continue;
     if (droppedOfAnswers.has(name) || leftOut.includes(name)) continue;
+    if (byRight && (name === "cache-control" || forSharedCaches.has(name))) continue;
     if (name === "set-cookie") {
       const confined = confineCookie(value);
       if (confined !== undefined) lines += `${confined === value ? line : `Set-Cookie: ${confined}`}\r\n`;

@@ -281,7 +281,7 @@ export class Exchange implements UpstreamUser {
             ? "its head holds a byte that may not stand there"
             : "its head is too large",
         );
-      const answer = readAnswerHead(this.#reader.text, this.#order.head);
+      const answer = readAnswerHead(this.#reader.text, this.#order.head, this.#order.rightId !== null);
       if (typeof answer === "string") return this.#bad(answer);
       at = end;
       if (answer.code >= 200 || answer.webSocket) return this.#begin(answer, piece, at);

@@ -1,7 +1,7 @@
 use std::ffi::CString;
 use std::io;
-use std::net::TcpListener;
-use std::os::fd::OwnedFd;
+use std::net::{SocketAddrV4, TcpListener};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -16,7 +16,7 @@ pub fn make(wanted: &[Socket]) -> io::Result<Vec<OwnedFd>> {
         .map(|socket| match socket {
             Socket::Unix { path, gid, mode } => unix(path, *gid, *mode)
                 .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
-            Socket::Tcp(address) => TcpListener::bind(address).map(OwnedFd::from).map_err(|error| {
+            Socket::Tcp(address) => tcp(address).map_err(|error| {
                 io::Error::new(
                     error.kind(),
                     format!("cannot listen on {address}: {error}. Choose another address, or end what listens there."),
@@ -24,6 +24,29 @@ pub fn make(wanted: &[Socket]) -> io::Result<Vec<OwnedFd>> {
             }),
         })
         .collect()
+}
+
+/// What the kernel holds for a reader that is slow, at most: it grows by itself to 4 MiB else, and all TCP of the host shares its memory.
+const SEND_BUFFER_BYTES: libc::c_int = 256 * 1024;
+
+/// Connections inherit the listener's buffer.
+fn tcp(address: &SocketAddrV4) -> io::Result<OwnedFd> {
+    let listener = OwnedFd::from(TcpListener::bind(address)?);
+    let bytes = SEND_BUFFER_BYTES;
+    // SAFETY: the value lives through the call and its size is said.
+    let set = unsafe {
+        libc::setsockopt(
+            listener.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_SNDBUF,
+            (&raw const bytes).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if set != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(listener)
 }
 
 /// Bound under another name and renamed, so that callers see the old socket or a listening one with its final rights.
