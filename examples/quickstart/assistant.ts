@@ -6,6 +6,9 @@ export interface ExecResult {
   readonly exitCode: number | null;
 }
 
+/** A host that is emulated or overloaded takes its time; most clients wait a minute. */
+const patienceMs = 5 * 60_000;
+
 /** What an assistant does with the official MCP client: list tools, call them, read structured results. */
 export class Assistant {
   readonly #client: Client;
@@ -34,7 +37,7 @@ export class Assistant {
 
   /** The tool's structured result; throws with the tool's own words when it is an error. */
   async call(name: string, input: Record<string, unknown>): Promise<Record<string, unknown>> {
-    const result = await this.#client.callTool({ name, arguments: input }, { timeout: 60_000 });
+    const result = await this.#client.callTool({ name, arguments: input }, { timeout: patienceMs });
     if (result.isError)
       throw new Error(
         `${name}: ${result.content.map((part) => (part.type === "text" ? part.text : part.type)).join("\n")}`,

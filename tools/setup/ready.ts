@@ -17,12 +17,16 @@ import type { StepResult } from "./progress.ts";
 const waitMs = 60_000;
 const slowStartMs = 5 * 60_000;
 
-/** How long a program may go on saying this. One that only says that it is starting is slow, as on an emulated or overloaded host. */
-export const patienceMs = (detail: string): number => (detail.startsWith("starting") ? slowStartMs : waitMs);
+/**
+ * How long a program may go on saying this. One that only says that it is starting, or that the launcher has not come to start yet (the
+ * database is made before its first start), is slow, as on an emulated or overloaded host.
+ */
+export const patienceMs = (detail: string, startedBefore: boolean): number =>
+  detail.startsWith("starting") || !startedBefore ? slowStartMs : waitMs;
 
 /**
- * Waits until the program serves, and is the one that the launcher means to run. Throws after a minute (five, while it says
- * nothing but that it is starting) with what it said last and the end of its log, and at once when there is no launcher.
+ * Waits until the program serves, and is the one that the launcher means to run. Throws after a minute (five, while it has
+ * not been started or says nothing but that it is starting) with what it said last and the end of its log, and at once when there is no launcher.
  */
 export const waitUntilReady = async (
   plan: ProgramPlan,
@@ -42,7 +46,7 @@ export const waitUntilReady = async (
     if (!(await launcherOf(places)))
       throw new Error(`The launcher ended.\n${await logTail(places, "launcher")}Run \`holdfast up\` again.`);
     const waited = clock.monotonic() - since;
-    if (waited > patienceMs(status.detail)) {
+    if (waited > waitMs && waited > patienceMs(status.detail, await wasStarted(plan.name, places))) {
       throw new Error(
         `not ready after ${Math.round(waited / 1000)} s: ${status.detail}\n${await logTail(places, status.running ? plan.name : "launcher")}` +
           "Run `holdfast doctor` for what the instance needs.",
@@ -54,6 +58,9 @@ export const waitUntilReady = async (
 
 const launcherOf = async ({ records }: Pick<Places, "records">) =>
   runningProgram(await readRecord(recordPath({ records }, "launcher")));
+
+const wasStarted = async (name: string, { records }: Places): Promise<boolean> =>
+  (await readRecord(recordPath({ records }, name))) !== undefined;
 
 const isCurrent = async (name: string, { records }: Places): Promise<boolean> => {
   const launcher = await launcherOf({ records });
