@@ -87,7 +87,7 @@ export const createProjectWork = (parts: ProjectPartsOfControl): ProjectWork => 
     admit: (transaction, context, params) => creation.admit(transaction, context, params),
     run: async (context, params, admitted) => {
       const deployed = await creation.make(context, admitted, stopping.signal);
-      return { output: (await projects.shown(deployed, params.wait_ms, context.signal)).project };
+      return { output: (await projects.shown(context, deployed, params.wait_ms)).project };
     },
     replay: async (context, _params, target) => ({
       output: await viewOf(target, context.signal),

@@ -162,19 +162,26 @@ export class Projects {
   }
 
   async #run(
-    { principal, operationId, signal }: OperationContext,
+    context: OperationContext,
     project: ProjectRow,
     commit: string,
     { message, wait_ms: waitMs }: { readonly message: string; readonly wait_ms: number },
   ): Promise<DeployOutput> {
+    const { principal, operationId } = context;
     const deployed = await this.#parts.deployer.write({ project, commit, message, principal, operationId });
-    return this.shown(deployed, waitMs, signal);
+    return this.shown(context, deployed, waitMs);
   }
 
   /** Starts what was written down, and shows it with the states it has by then. */
-  async shown(deployed: Deployed, waitMs: number, signal: AbortSignal): Promise<DeployOutput> {
-    const { deployer, looking } = this.#parts;
-    const states = await deployer.start(deployed, waitMs, signal);
+  async shown(
+    { signal, startedAtMs }: Pick<OperationContext, "signal" | "startedAtMs">,
+    deployed: Deployed,
+    waitMs: number,
+  ): Promise<DeployOutput> {
+    const { clock, deployer, looking } = this.#parts;
+    // Getting here took its time too, and clients lose patience.
+    const leftMs = Math.max(0, Math.min(waitMs, startedAtMs + limits.waitMs - clock.now()));
+    const states = await deployer.start(deployed, leftMs, signal);
     const [project] = await looking.atAll([deployed.project], signal, states);
     if (!project) throw new Error("a view for each project");
     return { project, deployment: deploymentView(deployed.deployment) };
