@@ -34,7 +34,7 @@ export const addOwnerVerbs = (owners: Command, app: App): void => {
         app.json ? session.owner : { owners: [session.owner], next_cursor: null },
       );
       app.console.say(
-        "Keep the passphrase safe: nobody can reset it, and nothing on this machine stands in for it.",
+        "Keep the passphrase safe: nothing on this machine stands in for it. Forgotten, `holdfast owner login` as root makes a new code.",
       );
       app.console.hint("Next: holdfast keys create <assistant>");
     });
