@@ -9,7 +9,7 @@ export interface Answer {
 
 /**
  * Asks a project's address as any program does; `key` goes into the header that is taken out before the app sees the request. While the
- * project is being started (503 with Retry-After) it asks again, for at most a minute.
+ * project is being started (503 with Retry-After), or when the connection ends without an answer, it asks again, for at most a minute.
  */
 export const visit = async (
   address: string,
@@ -18,12 +18,17 @@ export const visit = async (
 ): Promise<Answer> => {
   const deadline = performance.now() + 60_000;
   for (;;) {
-    const answer = await once(new URL(path, address), options.key);
+    const answer = await once(new URL(path, address), options.key).catch((error: unknown) => {
+      if (performance.now() > deadline) throw error;
+      return unanswered;
+    });
     if (answer.status !== 503 || answer.retryAfter === undefined || performance.now() > deadline)
       return answer;
     await pause(Math.min(5, Math.max(0.2, Number(answer.retryAfter) || 1)) * 1000);
   }
 };
+
+const unanswered = { status: 503, body: "", retryAfter: "1" };
 
 const once = (
   url: URL,
