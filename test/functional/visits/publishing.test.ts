@@ -27,7 +27,7 @@ const start = async (context: TestContext) => {
 const everything = [{ methods: null, path: "/*" }];
 
 test("a project is private until an owner publishes it, and again after unpublish", async (context) => {
-  const { owner, ask, routeNow, events, project } = await start(context);
+  const { owner, ask, routeNow, events, project, sql } = await start(context);
   assert.deepEqual(await routeNow(), {
     project_id: project,
     slug: "shop",
@@ -54,6 +54,11 @@ test("a project is private until an owner publishes it, and again after unpublis
   assert.deepEqual([closed.body["visibility"], closed.body["published"]], ["private", null]);
   assert.equal((await routeNow())?.published, null);
   assert.equal((await ask(owner, "unpublish")).status, 200);
+  const told = await sql("select data from events where kind like 'project.%' order by id");
+  for (const { data } of told) {
+    const { name, slug } = data as Record<string, unknown>;
+    assert.deepEqual([typeof name, slug], ["string", "shop"]);
+  }
   // What changed nothing is not told of.
   assert.deepEqual(await events(), ["project.published", "project.published", "project.unpublished"]);
 });

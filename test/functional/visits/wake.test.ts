@@ -20,6 +20,8 @@ const start = async (context: TestContext) => {
   const logger = createLogger({ program: "test", level: "error", now: Date.now, write: () => undefined });
   const store = openStore({ url, logger });
   const pool = new pg.Pool({ connectionString: url });
+  // The database goes away under a connection that is on its way out.
+  pool.on("error", () => {});
   const sql = async (text: string, values: readonly unknown[] = []) =>
     (await pool.query<Record<string, unknown>>(text, [...values])).rows;
   const time = { nowMs: 20_000 * dayMs };
@@ -27,11 +29,15 @@ const start = async (context: TestContext) => {
   /** What the computer does when it is asked to. */
   const played = {
     state: "unknown",
+    restarts: 0,
+    reason: null as string | null,
     looked: 0,
     reached: 0,
     brought: 0,
+    decided: ((): boolean => false) as Parameters<WebServices["bringUp"]>[2],
     reach: (computer: Computer) => Promise.resolve(computer),
-    bringUp: (): ReturnType<WebServices["bringUp"]> => Promise.resolve({ state: "ready", reason: null }),
+    bringUp: (): ReturnType<WebServices["bringUp"]> =>
+      Promise.resolve({ state: "ready", reason: null, restarts: 0 }),
   };
   const waker = new Waker({
     db: store.db,
@@ -45,12 +51,14 @@ const start = async (context: TestContext) => {
       },
     },
     services: {
-      stateOf: () => {
+      look: () => {
         played.looked += 1;
-        return Promise.resolve(played.state);
+        const { state, restarts, reason } = played;
+        return Promise.resolve({ state, restarts, reason });
       },
-      bringUp: () => {
+      bringUp: (_computer, _serviceId, decided) => {
         played.brought += 1;
+        played.decided = decided;
         return played.bringUp();
       },
       lastLines: (_computer, _service, bytes) => Promise.resolve("x".repeat(bytes + 1)),
@@ -116,7 +124,7 @@ test("many who come at once start it once", async (context) => {
   await until("it is being started", () => played.brought === 1);
   const others = Array.from({ length: 50 }, (_, index) => wake(index % 2 === 0 ? null : "guest"));
   assert.equal((await wake(null, 20)).state, "starting", "who has no patience is told that it starts");
-  slow.resolve({ state: "ready", reason: null });
+  slow.resolve({ state: "ready", reason: null, restarts: 0 });
   for (const answer of await Promise.all([first, ...others])) assert.equal(answer.state, "ready");
   assert.equal(played.brought, 1);
   assert.deepEqual(
@@ -167,6 +175,37 @@ test("why it failed is told to owners and assistants alone, and nobody's visit s
     assert.deepEqual([told.state, told.reason, told.log], ["failed", null, null]);
   }
   assert.equal(played.brought, 0);
+});
+
+test("a service that ends over and over has failed for whoever comes, though it is started again", async (context) => {
+  const { wake, played, publish, rights } = await start(context);
+  await publish();
+  rights.set("owner", "owner");
+  Object.assign(played, { state: "backoff", restarts: 3, reason: "exited with code 1" });
+  const told = await wake("owner");
+  assert.deepEqual(
+    [told.state, told.reason, told.log?.length],
+    ["failed", "It ended by itself 3 times: exited with code 1.", limits.crashPageLogBytes],
+  );
+  const visitor = await wake(null);
+  assert.deepEqual([visitor.state, visitor.reason, visitor.log], ["failed", null, null]);
+  assert.equal(played.brought, 0, "it is started again without a visit");
+  // One that has ended once or twice may be on its way.
+  played.restarts = 2;
+  assert.equal((await wake("owner")).state, "ready");
+  assert.equal(played.brought, 1);
+  // Whoever waits while it ends for the third time waits no longer.
+  const [looping, ending] = [
+    { state: "backoff", restarts: 3, reason: "killed by signal 9" },
+    { state: "backoff", restarts: 2, reason: null },
+  ];
+  assert.deepEqual([played.decided(looping), played.decided(ending)], [true, false]);
+  played.bringUp = () => Promise.resolve(looping);
+  const waited = await wake("owner");
+  assert.deepEqual(
+    [waited.state, waited.reason],
+    ["failed", "It ended by itself 3 times: killed by signal 9."],
+  );
 });
 
 test("what keeps a computer from coming up is told as what it is", async (context) => {

@@ -13,6 +13,7 @@ import type { Handlers } from "../domain/handler.ts";
 import { projectAddress } from "../lib/address.ts";
 import { decodeCursor, pageOf } from "../lib/cursor.ts";
 import { timestamp, timestampOrNull } from "../lib/timestamp.ts";
+import { projectEvent } from "../projects/index.ts";
 import type { ProjectRow } from "../store/projects.ts";
 import {
   countShares,
@@ -24,7 +25,7 @@ import {
 } from "../store/shares.ts";
 import type { Database } from "../store/transaction.ts";
 import type { Rights } from "../visits/index.ts";
-import { findOne, projectEvent } from "./visits.ts";
+import { findOne } from "./visits.ts";
 
 export interface ShareHandlerParts {
   readonly db: Database;

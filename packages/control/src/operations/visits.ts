@@ -14,6 +14,7 @@ import { noProject } from "../domain/project.ts";
 import { projectAddress } from "../lib/address.ts";
 import { decodeCursor, pageOf } from "../lib/cursor.ts";
 import { timestamp } from "../lib/timestamp.ts";
+import { projectEvent } from "../projects/index.ts";
 import { findProject, type ProjectRow, touchRoute } from "../store/projects.ts";
 import { insertTicket } from "../store/rights.ts";
 import { setPublished } from "../store/routes.ts";
@@ -138,16 +139,6 @@ export const findOne = async (
   if (!project) throw noProject(ref);
   return project;
 };
-
-/** Something about a project that its assistant may know too. */
-export const projectEvent = (project: ProjectRow, kind: string, data: NewEvent["data"] = {}): NewEvent => ({
-  accountId: project.account_id,
-  kind,
-  target: project.id,
-  computerId: project.computer_id,
-  visibleTo: project.principal_id,
-  data: { slug: project.slug, ...data },
-});
 
 const publicationEvent = (project: ProjectRow, rules: unknown): NewEvent =>
   rules === null

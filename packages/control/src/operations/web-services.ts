@@ -12,8 +12,8 @@ export const createWebServices = (parts: {
 }): WebServices => {
   const { store, services } = parts;
   return {
-    stateOf: async (computer, serviceId, signal) => (await services.get(computer, serviceId, signal)).state,
-    bringUp: async (computer, serviceId, signal) => {
+    look: (computer, serviceId, signal) => services.get(computer, serviceId, signal),
+    bringUp: async (computer, serviceId, decided, signal) => {
       const row = await getServiceById(store.db, serviceId);
       if (!row)
         throw new HoldfastError("not_found", `there is no service ${serviceId}`, { service: serviceId });
@@ -30,7 +30,7 @@ export const createWebServices = (parts: {
             );
       return services.carryOut(
         admitted,
-        { wake: true, until: "ready", restart: false, waitMs: limits.waitMs },
+        { wake: true, until: "ready", restart: false, waitMs: limits.waitMs, decided },
         signal,
       );
     },

@@ -1,6 +1,5 @@
 import { type AgentServiceState, HoldfastError, limits } from "@holdfast/contract";
 import type { Clock, CrashPoint, NewId } from "@holdfast/kit";
-import type { Agent } from "../domain/agents.ts";
 import type { Computer } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { Principal } from "../domain/principal.ts";
@@ -16,7 +15,14 @@ import {
   type ServiceRow,
 } from "../store/services.ts";
 import type { Store, Transaction } from "../store/transaction.ts";
-import { type CellParts, refuseOversized, type ServiceKeeper, withAgent } from "../work/index.ts";
+import {
+  type CellParts,
+  type Progress,
+  refuseOversized,
+  type ServiceKeeper,
+  waitForReady,
+  withAgent,
+} from "../work/index.ts";
 import { type DeployedService, servicesOf, webPortOf } from "./definition.ts";
 import { projectEvent } from "./events.ts";
 
@@ -99,8 +105,8 @@ export class Deployer {
       const created = project.state === "creating";
       await events.append(
         transaction,
-        ...(created ? [projectEvent(lives, "created")] : []),
-        projectEvent(lives, "deployed", { commit: deployment.commit, deployment: deployment.id }),
+        ...(created ? [projectEvent(lives, "project.created")] : []),
+        projectEvent(lives, "project.deployed", { commit: deployment.commit, deployment: deployment.id }),
       );
       if (created || project.web_port !== webPort) await touchRoute(transaction, project.id);
       return { project: lives, computer, services: written, deployment };
@@ -115,7 +121,7 @@ export class Deployer {
     waitMs: number,
     signal: AbortSignal,
   ): Promise<readonly AgentServiceState[]> {
-    const { keeper } = this.#parts;
+    const { keeper, clock } = this.#parts;
     try {
       return await withAgent(
         this.#parts,
@@ -126,7 +132,9 @@ export class Deployer {
           const states = await Promise.all(
             services.map(({ id }) => {
               const restarts = before.find((state) => state.id === id)?.restarts ?? 0;
-              return this.#ready(agent, id, restarts + hopelessRestarts, waitMs, signal);
+              // One that ends over and over will hardly become ready, and its log says why by then.
+              const decided = (now: Progress): boolean => now.restarts >= restarts + hopelessRestarts;
+              return waitForReady(agent, clock, id, { waitMs, decided, signal });
             }),
           );
           await keeper.tell(computer, services, states);
@@ -137,28 +145,6 @@ export class Deployer {
     } catch (error) {
       if (signal.aborted || (error instanceof HoldfastError && later.has(error.code))) return [];
       throw error;
-    }
-  }
-
-  /** Waits in short turns: one that ends over and over will hardly become ready, and its log says why by then. */
-  async #ready(
-    agent: Agent,
-    id: string,
-    mostRestarts: number,
-    waitMs: number,
-    signal: AbortSignal,
-  ): Promise<AgentServiceState> {
-    const until = this.#parts.clock.monotonic() + waitMs;
-    for (;;) {
-      const leftMs = Math.max(0, Math.floor(until - this.#parts.clock.monotonic()));
-      const turnMs = Math.min(leftMs, turnOfWaitingMs);
-      const state = await agent.plain(
-        "services.wait",
-        { id, wait_ms: turnMs, state: "ready" },
-        { waitMs: turnMs, signal },
-      );
-      const decided = state.state === "ready" || state.state === "failed" || state.restarts >= mostRestarts;
-      if (decided || turnMs === leftMs) return state;
     }
   }
 
@@ -195,7 +181,6 @@ export class Deployer {
   }
 }
 
-const turnOfWaitingMs = 1000;
 /** More may be a service that waits for another to come up. */
 const hopelessRestarts = 3;
 

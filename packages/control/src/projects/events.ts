@@ -1,14 +1,10 @@
 import type { NewEvent } from "../domain/events.ts";
 import type { ProjectRow } from "../store/projects.ts";
 
-/** `kind` is the second word: `deployed` tells `project.deployed`. */
-export const projectEvent = (
-  project: ProjectRow,
-  kind: string,
-  data: Readonly<Record<string, unknown>> = {},
-): NewEvent => ({
+/** Something about a project that its assistant may know too. Name and slug are in each. */
+export const projectEvent = (project: ProjectRow, kind: string, data: NewEvent["data"] = {}): NewEvent => ({
   accountId: project.account_id,
-  kind: `project.${kind}`,
+  kind,
   target: project.id,
   computerId: project.computer_id,
   visibleTo: project.principal_id,

@@ -1,6 +1,7 @@
 export { Caretaker, creationReconciler } from "./caretaker.ts";
 export { type AdmittedProject, Creation } from "./creation.ts";
 export { Deployer } from "./deployer.ts";
+export { projectEvent } from "./events.ts";
 export { createGit } from "./git.ts";
 export { History } from "./history.ts";
 export { Looking } from "./looking.ts";

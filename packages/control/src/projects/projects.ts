@@ -122,7 +122,7 @@ export class Projects {
       });
     if (params.definition) checkProject(params.definition);
     const changed = await changeProject(transaction, project.id, params, clock.now());
-    await events.append(transaction, projectEvent(changed, "updated"));
+    await events.append(transaction, projectEvent(changed, "project.updated"));
     return { target: project.id, project: changed };
   }
 
@@ -203,7 +203,7 @@ export class Projects {
     if (!destroyed) return { target: project.id, project, computer };
     await deleteServicesOfProject(transaction, project.id);
     await nextRevision(transaction, computer.id);
-    await events.append(transaction, projectEvent(destroyed, "destroyed"));
+    await events.append(transaction, projectEvent(destroyed, "project.destroyed"));
     await touchRoute(transaction, project.id);
     return { target: project.id, project: destroyed, computer };
   }

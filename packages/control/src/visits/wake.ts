@@ -13,16 +13,24 @@ import type { Rights } from "./rights.ts";
 type Params = z.output<ControlGatewayMethods["project.wake"]["params"]>;
 type Woken = z.input<ControlGatewayMethods["project.wake"]["result"]>;
 
+export interface WebState {
+  readonly state: string;
+  readonly reason: string | null;
+  /** How often it has been started again. */
+  readonly restarts: number;
+}
+
 /** What waking needs of the services of a computer. Filled by `operations/`. */
 export interface WebServices {
-  /** Its state by its agent's word; `unknown` while the computer is not awake. */
-  stateOf(computer: Computer, serviceId: string, signal: AbortSignal): Promise<string>;
-  /** Wants it to run and waits until it is ready, or failed. The computer is awake. */
+  /** How it is by its agent's word; `unknown` while the computer is not awake. */
+  look(computer: Computer, serviceId: string, signal: AbortSignal): Promise<WebState>;
+  /** Wants it to run and waits until it is ready, has failed, or `decided` says that it will not come. The computer is awake. */
   bringUp(
     computer: Computer,
     serviceId: string,
+    decided: (now: Pick<WebState, "state" | "restarts">) => boolean,
     signal: AbortSignal,
-  ): Promise<{ readonly state: string; readonly reason: string | null }>;
+  ): Promise<WebState>;
   /** The end of what it said, at most so many bytes. */
   lastLines(computer: Computer, serviceId: string, bytes: number, signal: AbortSignal): Promise<string>;
 }
@@ -106,19 +114,19 @@ export class Waker {
     if (!service) return answer("no_service", {});
     if (computer.state === "failed")
       return answer("failed", { retryAfterMs: laterMs, reason: computer.reason });
-    const state = await services.stateOf(computer, service.id, signal);
-    if (state === "ready") return answer("ready", {});
-    // What its definition says about restarts has been tried: it is for those who have it in hand to start it again.
-    if (state === "failed") return this.#failed(computer, service, null);
-    if (visitor && isDown(computer, service, state) && !(await this.#mayVisitorsStart(project.id)))
+    const seen = await services.look(computer, service.id, signal);
+    if (seen.state === "ready") return answer("ready", {});
+    // What its definition says about restarts has been tried, or is being tried without a visit: it is for those who have it in hand to mend it.
+    if (hasFailed(seen)) return this.#failed(computer, service, seen);
+    if (visitor && isDown(computer, service, seen.state) && !(await this.#mayVisitorsStart(project.id)))
       return answer("refused", {
         retryAfterMs: dayMs - (this.#parts.clock.now() % dayMs),
         reason: "visitors have started it as often as they may today",
       });
     const awake = await computers.reach(computer, signal);
-    const reached = await services.bringUp(awake, service.id, signal);
+    const reached = await services.bringUp(awake, service.id, hasFailed, signal);
     if (reached.state === "ready") return answer("ready", {});
-    if (reached.state === "failed") return this.#failed(awake, service, reached.reason);
+    if (hasFailed(reached)) return this.#failed(awake, service, reached);
     return answer("starting", { retryAfterMs: soonMs, reason: reached.reason });
   }
 
@@ -135,7 +143,7 @@ export class Waker {
     return countVisitorWake(db, projectId, day, limits.visitorWakesPerDay);
   }
 
-  async #failed(computer: Computer, service: ServiceRow, reason: string | null): Promise<Woken> {
+  async #failed(computer: Computer, service: ServiceRow, state: WebState): Promise<Woken> {
     const log = await this.#parts.services
       .lastLines(computer, service.id, limits.crashPageLogBytes, this.#stopping.signal)
       .catch((error: unknown) => {
@@ -144,7 +152,7 @@ export class Waker {
       });
     return answer("failed", {
       retryAfterMs: laterMs,
-      reason: reason ?? "the web service ended and is not started again by itself",
+      reason: whyFailed(state),
       log,
     });
   }
@@ -168,6 +176,17 @@ const passing: ReadonlySet<string> = new Set([
   "cell_unreachable",
   "limit_reached",
 ]);
+
+/** One that ends over and over, though it is started again: it will hardly come within a visitor's patience. */
+const hasFailed = ({ state, restarts }: Pick<WebState, "state" | "restarts">): boolean =>
+  state === "failed" || (state === "backoff" && restarts > patientRestarts);
+
+const patientRestarts = 2;
+
+const whyFailed = ({ state, reason, restarts }: WebState): string => {
+  if (state === "failed") return reason ?? "The web service ended and is not started again by itself.";
+  return `It ended by itself ${restarts} times${reason === null ? "" : `: ${reason.replace(/\.$/, "")}`}.`;
+};
 
 /** Nobody has asked for it to run: going on would be a start. */
 const isDown = (computer: Computer, service: ServiceRow, state: string): boolean =>

@@ -11,4 +11,5 @@ export { ServiceKeeper } from "./services/keeper.ts";
 export { type AdmittedService, Services } from "./services/services.ts";
 export { refuseOversized } from "./services/size.ts";
 export { type ServiceView, serviceView } from "./services/view.ts";
+export { type Progress, waitForReady } from "./services/waiting.ts";
 export { WorkWatch } from "./watch.ts";

@@ -83,6 +83,7 @@ test("each way of not being there has its page, for people and for programs", as
   const project = await bed.project("mine", undefined, everything);
   project.allow("header", "k");
   project.allow("header", "guest", { id: "guest", who: "share", ports: false });
+  project.allow("header", "helper", { id: "helper", who: "assistant" });
   await project.agent.close();
   const log = "Error: <script>alert(1)</script>\x1b[31m & more";
 
@@ -112,9 +113,13 @@ test("each way of not being there has its page, for people and for programs", as
   assert.equal(statusOf(owner), 502);
   assert.match(owner, /It ended with status 1\./);
   assert.match(owner, /Error: &lt;script&gt;alert\(1\)&lt;\/script&gt;\[31m &amp; more/);
+  assert.match(owner, /holdfast logs mine/);
+  const assistant = await bed.raw(get(project.host, "Holdfast-Key: helper\r\n"));
+  assert.match(assistant, /^HTTP\/1\.1 502 .*It ended with status 1\..*holdfast logs mine.*more/s);
   const guest = await bed.raw(get(project.host, `${html}Holdfast-Key: guest\r\n`));
-  assert.equal(statusOf(guest), 502);
-  assert.doesNotMatch(guest, /alert|status 1/);
+  assert.equal(statusOf(guest), 503);
+  assert.match(guest, /\r\nRetry-After: 60\r\n/);
+  assert.doesNotMatch(guest, /alert|status 1|seconds|by itself|holdfast logs|http-equiv/);
 
   const pages = { refused: 503, no_service: 503 } as const;
   for (const [state, status] of Object.entries(pages)) {

@@ -9,6 +9,7 @@ import { listServices, renewEnvironments, type ServiceRow, tellServiceState } fr
 import type { Store } from "../../store/transaction.ts";
 import { specsOf } from "./definition.ts";
 import { fitTogether } from "./size.ts";
+import { reasonOf } from "./view.ts";
 
 export interface ServiceKeeperParts {
   readonly store: Store;
@@ -87,7 +88,7 @@ export class ServiceKeeper {
           target: row.id,
           computerId: computer.id,
           visibleTo: computer.principalId,
-          data: { name: row.name, reason: state.reason, restarts: state.restarts },
+          data: { name: row.name, reason: reasonOf(state), restarts: state.restarts },
         });
       });
     }

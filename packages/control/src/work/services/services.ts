@@ -28,6 +28,7 @@ import { changed, checkDefinition, definitionOf, pickDefinition } from "./defini
 import type { ServiceKeeper } from "./keeper.ts";
 import { refuseOversized } from "./size.ts";
 import { type ServiceView, serviceView } from "./view.ts";
+import { type Progress, waitForReady } from "./waiting.ts";
 
 export interface ServicesParts extends CellParts {
   readonly db: Database;
@@ -141,6 +142,8 @@ export class Services {
       readonly until: "ready" | "stopped";
       readonly restart: boolean;
       readonly waitMs: number;
+      /** Whether waiting for `ready` has become pointless; default: only when it has failed. */
+      readonly decided?: (progress: Progress) => boolean;
     },
     signal: AbortSignal,
   ): Promise<ServiceView> {
@@ -155,13 +158,14 @@ export class Services {
         async (agent) => {
           const states = await keeper.push(computer);
           await this.#revive(agent, admitted, states, options.restart);
-          const until = options.until;
-          const { waitMs } = options;
-          const reached = await agent.plain(
-            "services.wait",
-            { id: row.id, wait_ms: waitMs, state: until },
-            { waitMs, signal },
-          );
+          const { until, waitMs, decided } = options;
+          const reached = decided
+            ? await waitForReady(agent, this.#parts.clock, row.id, { waitMs, decided, signal })
+            : await agent.plain(
+                "services.wait",
+                { id: row.id, wait_ms: waitMs, state: until },
+                { waitMs, signal },
+              );
           await keeper.tell(computer, [row], [reached]);
           return reached;
         },

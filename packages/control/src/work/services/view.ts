@@ -32,7 +32,7 @@ export const serviceView = (
     output_limit_bytes: definition.output_limit_bytes,
     desired_state: row.desired_state,
     state: state?.state ?? "unknown",
-    reason: state?.reason ?? reason,
+    reason: state ? reasonOf(state) : reason,
     restarts: state?.restarts ?? 0,
     exit: exitView(state?.exit ?? null),
     ready_at: timestampOrNull(state?.ready_at_ms ?? null),
@@ -40,4 +40,16 @@ export const serviceView = (
     updated_at: timestamp(row.updated_at_ms),
     version: String(row.version),
   };
+};
+
+/** Why it is as it is: the agent's own word, or how it ended where it does not run because of that. */
+export const reasonOf = ({ state, reason, exit }: AgentServiceState): string | null => {
+  if (reason !== null) return reason;
+  return state === "backoff" || state === "failed" ? exitText(exit) : null;
+};
+
+const exitText = (exit: AgentServiceState["exit"]): string | null => {
+  if (exit === null) return null;
+  if (exit.kind === "lost") return "ended, and how is not known";
+  return exit.kind === "exited" ? `exited with code ${exit.code}` : `killed by signal ${exit.signal}`;
 };

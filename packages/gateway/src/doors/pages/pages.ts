@@ -96,8 +96,8 @@ export const createPages = (options: { readonly address: URL }) => {
       ],
     }),
 
-    /** `isOwner`: what a service wrote last is shown. */
-    failure: (failure: Failure, isOwner: boolean): Page => {
+    /** With a `seer`, why a service ended and what it wrote last is shown. */
+    failure: (failure: Failure, seer: Seer | undefined): Page => {
       switch (failure.kind) {
         case "starting":
           return {
@@ -108,18 +108,7 @@ export const createPages = (options: { readonly address: URL }) => {
             refreshes: true,
           };
         case "crashed":
-          return {
-            status: 502,
-            title: "The service behind this address has stopped",
-            text: isOwner
-              ? [
-                  failure.reason ?? "It ended each time it was started.",
-                  failure.log ? "The last it wrote:" : "It wrote nothing.",
-                ]
-              : ["It ended each time it was started. Its owner sees why."],
-            ...(isOwner && failure.log ? { log: failure.log } : {}),
-            retryAfterS: 30,
-          };
+          return seer ? crashed(failure, seer) : outOfOrder;
         case "not_today":
           return {
             status: 503,
@@ -161,7 +150,7 @@ export const createPages = (options: { readonly address: URL }) => {
             status: 502,
             title: "The app gave no proper answer",
             text: [
-              isOwner ? `What it sent was not passed on: ${failure.why}.` : "What it sent was not passed on.",
+              seer ? `What it sent was not passed on: ${failure.why}.` : "What it sent was not passed on.",
             ],
           };
         case "late":
@@ -177,6 +166,31 @@ export const createPages = (options: { readonly address: URL }) => {
       }
     },
   };
+};
+
+/** Whoever has a project in hand. */
+export interface Seer {
+  readonly slug: string;
+}
+
+const crashed = (failure: Extract<Failure, { readonly kind: "crashed" }>, { slug }: Seer): Page => ({
+  status: 502,
+  title: "The service behind this address has stopped",
+  text: [
+    failure.reason ?? "It ended each time it was started.",
+    `All that it wrote: holdfast logs ${slug}`,
+    ...(failure.log === null ? [] : [failure.log === "" ? "It wrote nothing." : "The last it wrote:"]),
+  ],
+  ...(failure.log ? { log: failure.log } : {}),
+  retryAfterS: 30,
+});
+
+/** For whoever can do nothing about it. How long it lasts is in nobody's hands but its owner's. */
+const outOfOrder: Page = {
+  status: 503,
+  title: "This is out of order",
+  text: ["What is behind this address does not run at the moment. Its owner sees why. Try again later."],
+  retryAfterS: 60,
 };
 
 export type Pages = ReturnType<typeof createPages>;

@@ -13,7 +13,15 @@ import type { Page } from "../pages/page.ts";
 import { renderPage } from "../pages/render.ts";
 import { Ahead } from "./ahead.ts";
 import type { Evictable, Seat } from "./ledger.ts";
-import { type Allowed, mayBeOvercome, pageOfTrade, pageOfVerdict, recordOf, visitorLeft } from "./outcome.ts";
+import {
+  type Allowed,
+  mayBeOvercome,
+  pageOfTrade,
+  pageOfVerdict,
+  recordOf,
+  seerOf,
+  visitorLeft,
+} from "./outcome.ts";
 import type { RouteChange, Shared } from "./shared.ts";
 import { visitorOf } from "./visitor-address.ts";
 
@@ -157,8 +165,7 @@ export class Connection implements Visitor, RightUser, Evictable {
     const head = this.#head;
     const byRule = this.#allowed !== undefined && this.#allowed.right === undefined;
     if (head && byRule && mayBeOvercome(failure, head)) return this.#useCredential(head, failure);
-    const { right } = this.#allowed ?? {};
-    const page = this.#shared.pages.failure(failure, right?.right.who === "owner");
+    const page = this.#shared.pages.failure(failure, seerOf(this.#allowed));
     const whole = this.#exchange?.bodyEnded === true;
     this.#record(page.status);
     this.#answer(page, whole);
@@ -283,7 +290,7 @@ export class Connection implements Visitor, RightUser, Evictable {
     void Promise.resolve(this.#shared.judge.judgeCredential(head, from)).then((verdict) => {
       if (this.#phase !== "deciding") return;
       if (verdict.kind === "allowed") return this.#let(head, verdict, from);
-      const page = this.#shared.pages.failure(failure, false);
+      const page = this.#shared.pages.failure(failure, undefined);
       this.#allowed = byRule;
       this.#record(page.status);
       this.#answer(page, false);

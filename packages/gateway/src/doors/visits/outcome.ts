@@ -6,7 +6,7 @@ import type { Failure } from "../../proxy/failure.ts";
 import type { Verdict } from "../../rights/judge.ts";
 import type { Traded } from "../../rights/trade.ts";
 import type { Page } from "../pages/page.ts";
-import type { Pages } from "../pages/pages.ts";
+import type { Pages, Seer } from "../pages/pages.ts";
 
 export type Allowed = Extract<Verdict, { readonly kind: "allowed" }>;
 
@@ -21,6 +21,12 @@ export const mayBeOvercome = (failure: Failure, head: RequestHead): boolean =>
   (failure.kind === "crashed" || failure.kind === "not_today") &&
   head.bodyBytes === 0 &&
   (head.key !== undefined || head.session !== undefined);
+
+/** Those who can do something about what a service does are told more of it; the others, nothing. */
+export const seerOf = (allowed: Allowed | undefined): Seer | undefined => {
+  const who = allowed?.right?.right.who;
+  return allowed && (who === "owner" || who === "assistant") ? { slug: allowed.route.slug } : undefined;
+};
 
 /** What one is told who is not let in. */
 export const pageOfVerdict = (verdict: Exclude<Verdict, Allowed>, head: RequestHead, pages: Pages): Page => {
