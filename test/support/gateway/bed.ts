@@ -24,7 +24,7 @@ export interface Bed {
     inside: Inside | undefined,
     published?: readonly PublicRule[] | null,
   ): Promise<Project>;
-  /** Writes bytes as they are and answers all that comes back until the gateway closes, or `quietMs` of silence. */
+  /** Writes bytes as they are and answers all that comes back until the gateway closes, or `quietMs` of silence after the first of it. */
   raw(bytes: string | Buffer | readonly (string | Buffer)[], quietMs?: number): Promise<string>;
   dial(): Promise<Socket>;
   /** Moves the gateway's clock on; what is due then happens within its next look, half a second away. */
@@ -43,6 +43,8 @@ export interface Project {
 
 export const everything: readonly PublicRule[] = [{ methods: null, path: "/*" }];
 export const webPort = 20_000;
+/** Longest wait for an answer to begin. */
+const rawMs = 10_000;
 
 const id = (prefix: string, number: number): string => `${prefix}_${String(number).padStart(20, "0")}`;
 
@@ -139,8 +141,13 @@ export const startBed = async (
       const pieces: Buffer[] = [];
       socket.on("data", (piece) => pieces.push(piece));
       const closed = new Promise<void>((resolve) => {
-        socket.setTimeout(quietMs, () => socket.destroy());
-        socket.once("close", () => resolve());
+        // Under load the first byte takes its time: silence counts from there, and the whole has a bound of its own.
+        const cancel = systemClock.after(rawMs + quietMs, () => socket.destroy());
+        socket.once("data", () => socket.setTimeout(quietMs, () => socket.destroy()));
+        socket.once("close", () => {
+          cancel();
+          resolve();
+        });
       });
       const parts = typeof bytes === "string" || Buffer.isBuffer(bytes) ? [bytes] : bytes;
       for (const part of parts) {
