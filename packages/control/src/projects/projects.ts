@@ -137,7 +137,7 @@ export class Projects {
       const repository = this.repository(project, computer, signal);
       const commit = await repository.commitAll(params.message, context.principal);
       this.#parts.crashPoint("project-committed");
-      return this.#run(context, project, commit, params);
+      return this.#run(context, project, repository, commit, params.wait_ms);
     });
   }
 
@@ -157,17 +157,20 @@ export class Projects {
       const message = `Restore ${old.slice(0, shortId)}`;
       const commit = await repository.commitIndex(message, principal);
       this.#parts.crashPoint("project-committed");
-      return this.#run(context, project, commit, { message, wait_ms: params.wait_ms });
+      return this.#run(context, project, repository, commit, params.wait_ms);
     });
   }
 
   async #run(
     context: OperationContext,
     project: ProjectRow,
+    repository: Repository,
     commit: string,
-    { message, wait_ms: waitMs }: { readonly message: string; readonly wait_ms: number },
+    waitMs: number,
   ): Promise<DeployOutput> {
     const { principal, operationId } = context;
+    // With nothing new to commit it is an earlier commit that runs, whatever message was asked for.
+    const message = await repository.subject(commit);
     const deployed = await this.#parts.deployer.write({ project, commit, message, principal, operationId });
     return this.shown(context, deployed, waitMs);
   }

@@ -42,6 +42,22 @@ export class Repository {
     return commitIdOf(stdout);
   }
 
+  /**
+   * First line of a commit's message, bounded, and without what a terminal would obey: it may be anyone's. Empty for one without a message.
+   */
+  async subject(commit: string): Promise<string> {
+    const { stdout } = await this.run(["log", "-1", "--encoding=UTF-8", "--format=%s", commit, "--"], {
+      mostBytes: subjectBytes,
+      mayBeCut: true,
+    });
+    return stdout
+      .toString("utf8")
+      .replaceAll(/\p{C}/gu, " ")
+      .trim()
+      .slice(0, limits.commitMessageLength)
+      .toWellFormed();
+  }
+
   /** Commits all that is in the folder. Answers that commit, or the last one when nothing has changed. */
   async commitAll(message: string, author: Principal): Promise<string> {
     await this.run(["add", "--all"]);
@@ -170,6 +186,7 @@ const commitOf = (record: string): Commit => {
 };
 
 const shownAuthor = 200;
+const subjectBytes = 4 * limits.commitMessageLength;
 
 const unreadable = (): HoldfastError =>
   new HoldfastError(
