@@ -38,6 +38,13 @@ export const errorTable = define({
     title: "No valid key or session came with the request",
     remedy: "Send `Authorization: Bearer <key>`. Keys are made by an owner: `holdfast keys create`.",
   },
+  code_refused: {
+    status: 403,
+    fault: "caller",
+    retryable: false,
+    title: "The one-time code does not fit or has been used",
+    remedy: "`holdfast owner login`, as root on the host, prints a new one, which works once.",
+  },
   forbidden: {
     status: 403,
     fault: "caller",

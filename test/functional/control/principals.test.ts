@@ -25,8 +25,22 @@ test("a one-time code enrols the first owner, once", async (context) => {
   const replies = await Promise.all([enrol(), enrol()]);
   assert.deepEqual(
     replies.map((reply) => reply.status).sort((a, b) => a - b),
-    [200, 401],
+    [200, 403],
   );
+  const unknown = await call(control.url, undefined, "POST", "/v1/sessions/enrol", {
+    code: "WRONG-CODE",
+    passphrase,
+    public_key: Buffer.alloc(32).toString("base64url"),
+    sealed_key: "c2VhbGVk",
+  });
+  // A code that was used and one that never was are told apart by nobody.
+  const used = replies.find((reply) => reply.status === 403)?.body ?? {};
+  for (const field of ["code", "title", "detail", "remedy", "details"])
+    assert.deepEqual(unknown.body[field], used[field], field);
+  assert.equal(unknown.status, 403);
+  assert.equal(used["code"], "code_refused");
+  assert.match(String(used["remedy"]), /holdfast owner login/);
+  assert.doesNotMatch(JSON.stringify(used), /Bearer/);
   const token = String(replies.find((reply) => reply.status === 200)?.body["token"]);
   assert.match(token, /^hfs_/);
   const session = await call(control.url, token, "GET", "/v1/session");
@@ -50,7 +64,7 @@ test("a new code voids the one before it, and an old one is refused", async (con
     public_key: Buffer.alloc(32).toString("base64url"),
     sealed_key: "c2VhbGVk",
   });
-  assert.equal(reply.status, 401);
+  assert.deepEqual([reply.status, reply.body["code"]], [403, "code_refused"]);
 });
 
 test("a key is shown once, works, and is refused within a second after it was revoked", async (context) => {

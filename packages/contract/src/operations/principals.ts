@@ -207,7 +207,7 @@ export const sessionEnrol = operation({
   }),
   output: z.looseObject({ session: sessionView, token: z.string().describe("hfs_…; also set as a cookie") }),
   route: { method: "POST", path: "/v1/sessions/enrol" },
-  errors: ["wrong_state"],
+  errors: ["code_refused", "wrong_state"],
   consequence: "administer",
   scope: "public",
   command: { noun: "owners", verb: "enrol", arguments: [] },

@@ -210,8 +210,6 @@ const current = async (parts: Parts, context: OperationContext, confirmedUntilMs
   return sessionViewOf(session, ownerViewOf(owner), context.startedAtMs);
 };
 
+/** The same for each of them: nobody is to learn which codes there were. */
 const badCode = (): HoldfastError =>
-  new HoldfastError(
-    "unauthenticated",
-    "the code is not known, was used, or has expired; `holdfast owner login` as root on the host makes a new one",
-  );
+  new HoldfastError("code_refused", "the code is not known, was used, or has expired");
