@@ -45,7 +45,9 @@ function install() {
   if (isInstalled()) return;
   // A tree that is in use is mended in place: `npm ci` would first delete it under running programs.
   const verb = existsSync(join(root, "node_modules")) ? ["install", "--no-save"] : ["ci"];
-  process.stderr.write(`Installing the packages of the lock file (npm ${verb[0]}) …\n`);
+  process.stderr.write(
+    `Installing the packages of the lock file (npm ${verb[0]}): npm says nothing while it does, for up to a minute …\n`,
+  );
   const npm = spawnSync("npm", [...verb, "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: root,
     stdio: ["ignore", 2, 2],

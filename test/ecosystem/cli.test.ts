@@ -17,6 +17,7 @@ after(() => postgres.stop());
 const enrolled = async (control: TestControl, context: Parameters<typeof createCliUser>[0]) => {
   const user = await createCliUser(context, control.url);
   const { code } = await control.app.host.loginCode();
+  assert.equal(await control.app.host.enrolledOwner(), null);
   const words = await user.secret("passphrase", `${passphrase}\n`);
   const reply = await user.run(
     ["owners", "enrol", "--code-file", "-", "--passphrase-file", words, "--json"],
@@ -34,6 +35,7 @@ test("an owner enrols, makes a key into a file, and the key works", async (conte
   const control = await startControl(context, postgres);
   const { owner, user, words } = await enrolled(control, context);
   assert.equal(owner.state, "active");
+  assert.equal(await control.app.host.enrolledOwner(), owner.name);
   assert.match(owner.key_fingerprint, /^[\w-]{43}$/);
   const save = join(user.home, "assistant.key");
   const made = await user.run(["keys", "create", "helper", "--save", save, "--passphrase-file", words]);
@@ -57,6 +59,37 @@ test("a wrong passphrase is told as such, and nothing is asked where nobody is",
   const asked = await user.run(["keys", "list"]);
   assert.equal(asked.code, 2);
   assert.match(asked.stderr, /--passphrase-file/);
+});
+
+test("what did not become a key leaves no file, and a wrong code is told as one", async (context) => {
+  const control = await startControl(context, postgres);
+  const { user, words } = await enrolled(control, context);
+  const save = join(user.home, "assistant.key");
+  const wrong = ["keys", "create", "helper", "--save", save, "--passphrase-file", "-"];
+  assert.equal((await user.run(wrong, "not the passphrase\n")).code, 3);
+  await assert.rejects(stat(save), { code: "ENOENT" });
+  const enrol = ["owners", "enrol", "--code-file", "-", "--passphrase-file", words];
+  const refused = await user.run(enrol, "01234-56789-abcde-fghjk");
+  assert.equal(refused.code, 3);
+  assert.match(refused.stderr, /holdfast owner login/);
+  assert.doesNotMatch(refused.stderr, /Bearer/);
+});
+
+test("with --owner an owner sees what everybody did, with a key what was done with it", async (context) => {
+  const control = await startControl(context, postgres);
+  const { user, words } = await enrolled(control, context);
+  const save = join(user.home, "assistant.key");
+  const made = await user.run(["keys", "create", "helper", "--save", save, "--passphrase-file", words]);
+  assert.equal(made.code, 0, made.stderr);
+  const operationsOf = async (...more: readonly string[]): Promise<readonly string[]> => {
+    const reply = await user.run(["records", "list", "--json", ...more]);
+    assert.equal(reply.code, 0, reply.stderr);
+    const { records } = JSON.parse(reply.stdout) as { records: readonly { operation: string }[] };
+    return records.map(({ operation }) => operation);
+  };
+  assert.ok(!(await operationsOf("--key-file", save)).includes("key.create"));
+  const all = await operationsOf("--key-file", save, "--owner", "owner", "--passphrase-file", words);
+  assert.ok(all.includes("key.create"), all.join(", "));
 });
 
 test("data on stdout, words on stderr, JSON when asked, codes that scripts can use", async (context) => {

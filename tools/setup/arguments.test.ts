@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseHostArguments, parseSize } from "./arguments.ts";
+import { complaint, parseHostArguments, parseSize, usageOf } from "./arguments.ts";
 import { choosePoolBytes } from "./steps/pool.ts";
 
 const gibibyte = 1024 ** 3;
@@ -35,3 +35,33 @@ test("a pool is half of what is free, at most 50 GiB, and never takes the host's
   assert.throws(() => choosePoolBytes(3 * gibibyte, undefined), /too small/);
   assert.throws(() => choosePoolBytes(21 * gibibyte, 20 * gibibyte), /leaves less than/);
 });
+
+test("each verb's help has its own options and no other's", () => {
+  assert.match(usageOf("up"), /--pool-size[\s\S]*--projects-domain/);
+  assert.doesNotMatch(usageOf("up"), /--delete-data|--json|--output/);
+  assert.match(usageOf("down"), /--delete-data/);
+  assert.doesNotMatch(usageOf("down"), /--pool-size|--projects-domain/);
+  assert.doesNotMatch(usageOf("status"), /--bare|--delete-data|--projects-domain/);
+  for (const verb of ["up", "down", "status", "doctor", "install", "owner login", "run"] as const) {
+    assert.match(usageOf(verb), new RegExp(`^usage: holdfast ${verb} `));
+    assert.match(usageOf(verb), /--instance <name>/);
+  }
+});
+
+test("what is deleted is named: without a name nothing is, and the help that is named is that verb's", () => {
+  assert.match(
+    complaintOf("down", ["--delete-data"]),
+    /--delete-data takes the name of the instance, default/,
+  );
+  assert.match(complaintOf("down", ["--instance", "second", "--delete-data"]), /of the instance, second/);
+  assert.match(complaintOf("down", ["--nonsense"]), /See `holdfast down --help`/);
+});
+
+const complaintOf = (verb: string, argv: readonly string[]): string => {
+  try {
+    parseHostArguments(argv);
+  } catch (error) {
+    return complaint(verb, argv, error as Error).text;
+  }
+  return "";
+};

@@ -14,28 +14,70 @@ export interface HostArguments extends InstanceWishes {
   readonly output: string | undefined;
 }
 
-export const usage = `usage: holdfast <verb> [options]
+export const verbNames = ["up", "down", "status", "doctor", "install", "owner login", "run"] as const;
+export type VerbName = (typeof verbNames)[number];
 
-  up            set up this host as far as it is not, start every program, print how to connect
-  down          stop every program and computer of the instance; everything durable stays
-  status        the programs with their pids, health and addresses
-  doctor        prove each thing the instance needs, and say what to do about what is missing
-  install       write systemd units, so that the instance comes up with the host
-  owner login   mint an owner's one-time login, shown on this terminal
-  run           as up, in the foreground: what the units call
+const summaries: Readonly<Record<VerbName, string>> = {
+  up: "set up this host as far as it is not, start every program, print how to connect",
+  down: "stop every program and computer of the instance; everything durable stays",
+  status: "the programs with their pids, health and addresses",
+  doctor: "prove each thing the instance needs, and say what to do about what is missing",
+  install: "write systemd units, so that the instance comes up with the host",
+  "owner login":
+    "mint an owner's one-time login, shown on this terminal; redeemed, it replaces the passphrase of an owner who had one",
+  run: "as up, in the foreground: what the units call",
+};
+
+/** What a verb prints with `--help`: its own options and no other's. */
+export const usageOf = (verb: VerbName): string => {
+  const setsUp = verb === "up" || verb === "run";
+  const options = optionTexts.filter(([, , ...verbs]) => verbs.length === 0 || verbs.includes(verb));
+  const lines = options.map(([name, text]) => `  ${name.padEnd(25)}${text}`);
+  return `usage: holdfast ${verb} [options]
+
+${summaries[verb]}
 
 options
-  --instance <name>        several live side by side on one host (default: default)
-  --data <directory>       where everything durable is (default: /var/lib/holdfast, /var/lib/holdfast-<instance>)
-  --listen <address:port>  of the API; may be repeated (default: 127.0.0.1:7300, the next free port for a further instance)
-  --allow-host <name>      a further Host name accepted; may be repeated
-  --pool-size <size>       of a new pool, like 20G (default: half of the free space, at most 50G)
-  --bare                   do not do the quickstart on an empty data directory
-  --json                   status, doctor: for programs
-  --keep-cells             down: leave the computers running
-  --delete-data <name>     down: also delete the data directory; the instance's name again, to be sure
-  --output <directory>     install: write the units there and enable nothing
+${lines.join("\n")}
+${setsUp ? projectOptions : ""}`;
+};
 
+/** Of all verbs. */
+export const usage = `usage: holdfast <verb> [options]
+
+${verbNames.map((name) => `  ${name.padEnd(14)}${summaries[name]}`).join("\n")}
+
+Options of a verb: holdfast <verb> --help
+`;
+
+/** Name, what it does, and the verbs that have it; without any, all have. */
+const optionTexts: readonly (readonly [string, string, ...VerbName[]])[] = [
+  ["--instance <name>", "several live side by side on one host (default: default)"],
+  [
+    "--data <directory>",
+    "where everything durable is (default: /var/lib/holdfast, /var/lib/holdfast-<instance>)",
+  ],
+  [
+    "--listen <address:port>",
+    "of the API; may be repeated (default: 127.0.0.1:7300, the next free port for a further instance)",
+    "up",
+    "run",
+  ],
+  ["--allow-host <name>", "a further Host name accepted; may be repeated", "up", "run"],
+  [
+    "--pool-size <size>",
+    "of a new pool, like 20G (default: half of the free space, at most 50G)",
+    "up",
+    "run",
+  ],
+  ["--bare", "do not do the quickstart on an empty data directory", "up"],
+  ["--json", "for programs", "status", "doctor"],
+  ["--keep-cells", "leave the computers running", "down"],
+  ["--delete-data <name>", "also delete the data directory; the instance's name again, to be sure", "down"],
+  ["--output <directory>", "write the units there and enable nothing", "install"],
+];
+
+const projectOptions = `
 addresses of projects
   --projects-domain <name>           projects are <slug>.<name>; never of the API's registrable domain (default: localhost)
   --projects-listen <address:port>   where visitors come in; may be repeated (default: 127.0.0.1:7301, or the next free port)
@@ -44,8 +86,30 @@ addresses of projects
   --projects-tls-key <file>          its key, PEM without a passphrase; both files may be root's alone
   --projects-ask <address:port>      on loopback, where a TLS proxy asks \`/ask?domain=\` (default: 127.0.0.1:7302, or the next free port)
 
-HOLDFAST_DATABASE_URL in the environment of \`up\` uses a shared Postgres instead of a private one.
+HOLDFAST_DATABASE_URL in the environment uses a shared Postgres instead of a private one.
 `;
+
+/** Words for what `parseHostArguments` threw, and whether it was the use that was wrong. */
+export const complaint = (
+  verb: string,
+  argv: readonly string[],
+  error: unknown,
+): { readonly text: string; readonly isUsage: boolean } => {
+  const said = error instanceof Error ? error.message : String(error);
+  const isUsage =
+    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
+  if (!isUsage) return { text: said, isUsage };
+  if (said.includes("'--delete-data")) {
+    const named = argv.indexOf("--instance") + 1;
+    return { text: wantedName((named > 0 && argv[named]) || "default"), isUsage };
+  }
+  // Node's own words about options go on with a lesson on parsing.
+  return { text: `${said.split(/[.\n]/)[0]}. See \`holdfast ${verb} --help\`.`, isUsage };
+};
+
+/** What `--delete-data` without the right name gets. */
+export const wantedName = (instance: string): string =>
+  `--delete-data takes the name of the instance, ${instance}, so that nothing is deleted by mistake.`;
 
 /** Throws with what is wrong in words for the person who typed it. */
 export const parseHostArguments = (argv: readonly string[]): HostArguments => {

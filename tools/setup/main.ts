@@ -1,6 +1,13 @@
 import process from "node:process";
 import { fitted } from "@holdfast/cli/lines";
-import { parseHostArguments, usage } from "./arguments.ts";
+import {
+  complaint,
+  type HostArguments,
+  parseHostArguments,
+  usage,
+  usageOf,
+  type VerbName,
+} from "./arguments.ts";
 import { widthFor } from "./progress.ts";
 import { doctor } from "./verbs/doctor.ts";
 import { down } from "./verbs/down.ts";
@@ -11,15 +18,23 @@ import { status } from "./verbs/status.ts";
 import { up } from "./verbs/up.ts";
 
 // The verbs about the host itself; see bin/holdfast.mjs.
-const verbs = { up, down, status, doctor, install, run, "owner login": ownerLogin };
+const verbs: Readonly<Record<VerbName, (options: HostArguments) => Promise<number>>> = {
+  up,
+  down,
+  status,
+  doctor,
+  install,
+  run,
+  "owner login": ownerLogin,
+};
 
 const main = async (argv: readonly string[]): Promise<number> => {
   const words = argv[0] === "owner" && argv[1] === "login" ? 2 : 1;
   const verb = argv.slice(0, words).join(" ") || "help";
   const rest = argv.slice(words);
-  if (!Object.hasOwn(verbs, verb) || rest.includes("--help") || rest.includes("-h")) {
-    process.stdout.write(broken(usage, widthFor(process.stdout)));
-    return Object.hasOwn(verbs, verb) || verb === "help" || verb === "--help" ? 0 : 64;
+  if (!isVerb(verb) || rest.includes("--help") || rest.includes("-h")) {
+    process.stdout.write(broken(isVerb(verb) ? usageOf(verb) : usage, widthFor(process.stdout)));
+    return isVerb(verb) || verb === "help" || verb === "--help" ? 0 : 64;
   }
   if (process.getuid?.() !== 0) {
     process.stderr.write(
@@ -27,28 +42,29 @@ const main = async (argv: readonly string[]): Promise<number> => {
     );
     return 77;
   }
-  return verbs[verb as keyof typeof verbs](parseHostArguments(rest));
+  let options: HostArguments;
+  try {
+    options = parseHostArguments(rest);
+  } catch (error) {
+    const { isUsage, text } = complaint(verb, rest, error);
+    process.stderr.write(broken(text, widthFor(process.stderr)));
+    return isUsage ? 64 : 1;
+  }
+  return verbs[verb](options);
 };
+
+const isVerb = (word: string): word is VerbName => Object.hasOwn(verbs, word);
 
 /** Broken between words where a person looks; what stands right of a name or an indent stays right of it. */
 const broken = (text: string, width: number | undefined): string =>
   `${fitted(text.trimEnd(), /^( +\S(?:.*?\S)? {2,}|\s*)(.*)$/, width)}\n`;
 
-/** What went wrong, for people; answers the exit status. */
-const tell = (error: unknown): number => {
-  const said = error instanceof Error ? error.message : String(error);
-  const isUsage =
-    error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS_");
-  // Node's own words about options go on with a lesson on parsing.
-  const text = isUsage ? `${said.split(/[.\n]/)[0]}. See \`holdfast up --help\`.` : said;
-  process.stderr.write(broken(text, widthFor(process.stderr)));
-  return isUsage ? 64 : 1;
-};
-
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  process.exitCode = tell(error);
+  const said = error instanceof Error ? error.message : String(error);
+  process.stderr.write(broken(said, widthFor(process.stderr)));
+  process.exitCode = 1;
 }
 // Connections to the programs' sockets would keep the process.
 process.exit();

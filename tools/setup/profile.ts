@@ -69,7 +69,12 @@ export const as = async <T>(
   }
 };
 
-const writeInto = async (directory: string, settings: InstanceSettings, key: string): Promise<Profile> => {
+/** As `writeProfile`, into this directory and with our rights. */
+export const writeInto = async (
+  directory: string,
+  settings: InstanceSettings,
+  key: string,
+): Promise<Profile> => {
   const keys = join(directory, "keys");
   await mkdir(keys, { recursive: true, mode: 0o700 });
   const write = async (path: string, content: string): Promise<void> => {
@@ -96,15 +101,15 @@ const writeInto = async (directory: string, settings: InstanceSettings, key: str
   return { keyFile, current: rest.current };
 };
 
-const invokingUser = async (): Promise<{
-  readonly uid: number;
-  readonly gid: number;
-  readonly configuration: string;
-}> => {
-  const { SUDO_UID, SUDO_GID, XDG_CONFIG_HOME } = process.env;
+/** Who called us, with sudo or without. Throws when there is no home to write into. */
+export const invokingUser = async (
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+  lookUp: (uid: string) => Promise<string> = (uid) => command(["getent", "passwd", uid]),
+): Promise<{ readonly uid: number; readonly gid: number; readonly configuration: string }> => {
+  const { SUDO_UID, SUDO_GID, XDG_CONFIG_HOME } = environment;
   if (!SUDO_UID || !SUDO_GID)
     return { uid: 0, gid: 0, configuration: XDG_CONFIG_HOME || join(homedir(), ".config") };
-  const home = (await command(["getent", "passwd", SUDO_UID])).split(":")[5] ?? "";
+  const home = (await lookUp(SUDO_UID)).split(":")[5] ?? "";
   if (!home.startsWith("/"))
     throw new Error(`The user ${SUDO_UID} has no home directory to write a profile into.`);
   return { uid: Number(SUDO_UID), gid: Number(SUDO_GID), configuration: join(home, ".config") };

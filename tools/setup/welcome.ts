@@ -5,6 +5,7 @@ import { hanging } from "@holdfast/cli/lines";
 import { controlLauncherMethods, socketPath } from "@holdfast/contract";
 import { placesOf, publicAddress, type InstanceSettings, type Places } from "@holdfast/launcher";
 import { createRpcClient, systemClock, writeDurably } from "@holdfast/kit";
+import { ownerText } from "./owner.ts";
 import { type Progress, widthFor } from "./progress.ts";
 import { writeProfile } from "./profile.ts";
 import { projectPattern } from "./projects.ts";
@@ -51,17 +52,11 @@ export const welcome = async (
   const key = await readKey(places);
   const profile = key === undefined ? undefined : await writeProfile(settings, key);
   process.stdout.write(connectionText(settings, profile?.keyFile ?? places.assistantKey, profile?.current));
-  if (process.stdout.isTTY) {
-    const { code, expires_at_ms } = await client.call("owner.login_code", {});
-    const minutes = Math.round((expires_at_ms - systemClock.now()) / 60_000);
-    process.stdout.write(
-      `\nOwner's one-time login (${minutes} minutes):  ${code}\n  holdfast owners enrol --context ${settings.instance}\n`,
-    );
-  } else {
-    process.stdout.write(
-      `\nOwner's one-time login: run \`holdfast owner login --instance ${settings.instance}\` as root in a terminal.\n`,
-    );
-  }
+  const { name } = await client.call("owner.enrolled", {});
+  const mint = () => client.call("owner.login_code", {});
+  process.stdout.write(
+    await ownerText(settings.instance, name, process.stdout.isTTY, mint, systemClock.now()),
+  );
   if (project !== undefined) {
     const { instance } = settings;
     process.stdout.write(projectText(project, profile?.current === instance ? "" : ` --context ${instance}`));

@@ -1,3 +1,6 @@
+import { readdir, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { runDirectory } from "@holdfast/contract";
 import { createClient, type HoldfastClient } from "@holdfast/sdk";
 import {
   checkedUrl,
@@ -70,7 +73,7 @@ export class App {
     if (url !== undefined) return contextAt(url, config);
     const context = config.contexts[config.current];
     if (context) return { name: config.current, context };
-    throw noContext(config, this.store.path);
+    throw noContext(config, this.store.path, await instancesHere());
   }
 
   /**
@@ -153,8 +156,30 @@ export class App {
   }
 }
 
-const noContext = (config: Config, path: string): CliError => {
+/** Names of the instances that run on this machine, as far as this user can see: all for root, else only whether the first one does. */
+const instancesHere = async (): Promise<readonly string[]> => {
+  try {
+    return await readdir(dirname(runDirectory("any")));
+  } catch {
+    const usual = "default";
+    return stat(runDirectory(usual)).then(
+      () => [usual],
+      () => [],
+    );
+  }
+};
+
+/** `running`: instances of this machine, which another user brought up. */
+export const noContext = (config: Config, path: string, running: readonly string[]): CliError => {
   const known = Object.keys(config.contexts);
+  const [here] = running;
+  if (known.length === 0 && here !== undefined)
+    return new CliError(
+      `The Holdfast ${here} runs on this machine, but you have no key for it`,
+      `${path} names none: context and key are in the home of who brought it up.`,
+      `Call the command as that user (root: \`sudo holdfast …\`), or have a key made there, \`holdfast keys create <name> --save <file>\`, take a copy, and \`holdfast contexts add ${here} --url <address> --key-file <file>\`; \`sudo holdfast status\` prints the address.`,
+      exitCodes.usage,
+    );
   return known.length === 0
     ? new CliError(
         "There is no Holdfast to talk to yet",

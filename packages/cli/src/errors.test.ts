@@ -26,5 +26,6 @@ test("causes are sentences, names stay as they are written, and remedies point t
     told("computer.get: no such id", {}, "See `details.reason`.").cause,
     "computer.get: no such id.",
   );
+  assert.equal(told("box has a project board already", {}, "").cause, "box has a project board already.");
   assert.equal(told("no", {}, "See `details.reason`.").next, "See what is said above.");
 });

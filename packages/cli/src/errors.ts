@@ -94,10 +94,13 @@ const atTerminal = (remedy: string): string =>
   remedy.replaceAll(/\bin `details\.\w+`/g, "above").replaceAll(/`details\.\w+`/g, "what is said above");
 
 const sentence = (text: string): string => {
-  // Names of operations and fields stay as they are written.
-  const first = /^[a-z]+[ ,]/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  const first = opening.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
   return /[.!?…:]$/.test(first) || first === "" ? first : `${first}.`;
 };
+
+/** Words that begin a sentence. Any other first word may be a name, of a computer or an operation, and stays as it is written. */
+const opening =
+  /^(?:a|all|an|another|as|at|both|give|it|more|no|nobody|none|nothing|only|over|say|some|that|the|there|this|too|you) /;
 
 /** What the details tell that the cause does not, as `name: value`. */
 export const moreOf = ({ cause, details }: Explained): readonly string[] =>
@@ -116,6 +119,7 @@ const leaves = (value: unknown): readonly string[] => {
 
 const refusals: ReadonlySet<string> = new Set([
   "unauthenticated",
+  "code_refused",
   "forbidden",
   "confirmation_required",
   "ceiling_reached",

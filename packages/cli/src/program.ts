@@ -126,7 +126,9 @@ const addGlobalOptions = (program: Command): void => {
     .addOption(
       new Option("--key-file <file>", "File with the key, instead of the context's; - for standard input"),
     )
-    .addOption(new Option("--owner <name>", "Who signs in, for owner verbs"))
+    .addOption(
+      new Option("--owner <name>", "Sign in as this owner, also where a key would do: an owner sees all"),
+    )
     .addOption(
       new Option("--passphrase-file <file>", "File with the owner's passphrase; - for standard input"),
     );

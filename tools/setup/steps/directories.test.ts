@@ -22,9 +22,15 @@ test("a clone that is shut to everybody, down from its own directory, is shown t
     await writeFile(join(source, name), "here", { mode: 0o600 });
   await chmod(source, 0o700);
 
-  assert.equal((await ensureTree(source, { tree } as Places)).outcome, "done");
+  const { outcome, detail } = await ensureTree(source, { tree } as Places);
+  assert.equal(outcome, "done");
+  assert.match(detail, /mode of this directory is 711 now, was 700/);
   assert.equal(await command(["cat", join(tree, "packages/main.ts")], { user: nobody }), "here");
   // What else lies in it is not listed to anybody.
   assert.equal((await stat(source)).mode & 0o7777, 0o711);
-  assert.equal((await ensureTree(source, { tree } as Places)).outcome, "skipped");
+  assert.deepEqual(await ensureTree(source, { tree } as Places), {
+    outcome: "skipped",
+    detail: source,
+    value: undefined,
+  });
 });

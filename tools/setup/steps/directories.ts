@@ -66,19 +66,20 @@ const ensureDirectory = async ({ path, mode, uid, gid }: Directory): Promise<boo
 
 /** Shows the program tree read-only at a place that the programs' users can reach: a clone under /root is closed to them. */
 export const ensureTree = async (source: string, places: Places): Promise<StepResult<void>> => {
-  const opened = await openTree(source);
+  const { opened, told } = await openTree(source);
+  const detail = told === "" ? source : `${source}; ${told}`;
   const mount = await findMount(places.tree);
   if (mount) {
     const [shown, wanted] = [await stat(places.tree), await stat(source)];
     if (shown.dev === wanted.dev && shown.ino === wanted.ino && mount.options.includes("ro")) {
-      return { outcome: opened ? "changed" : "skipped", detail: source, value: undefined };
+      return { outcome: opened ? "changed" : "skipped", detail, value: undefined };
     }
     // Programs that run from the old tree keep it; it goes away with the last of them.
     await command(["umount", "--lazy", places.tree]);
   }
   await command(["mount", "--bind", source, places.tree]);
   await command(["mount", "-o", "remount,bind,ro,nosuid,nodev", places.tree]);
-  return { outcome: mount ? "changed" : "done", detail: source, value: undefined };
+  return { outcome: mount ? "changed" : "done", detail, value: undefined };
 };
 
 /** What the programs' users read. A clone made under a strict umask is closed to them. */
@@ -86,9 +87,9 @@ const readByPrograms = ["package.json", "packages", "policy", "node_modules"];
 
 /**
  * Makes these parts readable to everybody who can reach them at all, and lets the clone's own directory be passed, for that is the root of
- * the bind; whether anything had to be.
+ * the bind; whether anything had to be, and what to tell whoever keeps the clone's directory shut.
  */
-const openTree = async (source: string): Promise<boolean> => {
+const openTree = async (source: string): Promise<{ readonly opened: boolean; readonly told: string }> => {
   const { mode } = await stat(source);
   const shut = (mode & passable) !== passable;
   if (shut) await chmod(source, (mode & 0o7777) | passable);
@@ -120,7 +121,11 @@ const openTree = async (source: string): Promise<boolean> => {
     "{}",
     "+",
   ]);
-  return shut || found !== "";
+  const octal = (bits: number): string => (bits & 0o777).toString(8).padStart(3, "0");
+  const told = shut
+    ? `the mode of this directory is ${octal(mode | passable)} now, was ${octal(mode)}: the programs' users pass through it`
+    : "";
+  return { opened: shut || found !== "", told };
 };
 
 /** To go through it by name, not to list it. */

@@ -37,9 +37,15 @@ export const doctor = async (options: HostArguments): Promise<number> => {
     for (const { name, filled, detail } of stages) {
       say(filled ? "filled" : "open", `stage ${name.replaceAll("_", " ")}`, detail);
     }
-    const verdict =
-      missing.length === 0 ? "Everything is proven." : `${missing.length} of ${proofs.length} are missing.`;
-    process.stdout.write(`\n${verdict}\n`);
+    const open = stages.filter(({ filled }) => !filled);
+    process.stdout.write(`\n${verdict(proofs.length, missing.length, open.length)}\n`);
   }
   return missing.length === 0 ? 0 : 1;
+};
+
+/** The last line. An open stage is no fault of the host, and nothing that was proven either. */
+export const verdict = (proofs: number, missing: number, open: number): string => {
+  if (missing > 0) return `${missing} of ${proofs} are missing.`;
+  if (open === 0) return "Everything is proven.";
+  return `Everything that is built is proven; ${open} ${open === 1 ? "stage is" : "stages are"} open.`;
 };

@@ -20,7 +20,7 @@ import {
   type ProgramPlan,
 } from "@holdfast/launcher";
 import { systemClock } from "@holdfast/kit";
-import type { HostArguments } from "../arguments.ts";
+import { type HostArguments, wantedName } from "../arguments.ts";
 import { findInstance } from "../find-instance.ts";
 import { createProgress, type Progress } from "../progress.ts";
 import { removeFromProfile } from "../profile.ts";
@@ -36,9 +36,7 @@ import { lockPath } from "./up.ts";
  */
 export const down = async (options: HostArguments): Promise<number> => {
   if (options.deleteData !== undefined && options.deleteData !== options.instance) {
-    throw new Error(
-      `--delete-data takes the name of the instance, ${options.instance}, so that nothing is deleted by mistake.`,
-    );
+    throw new Error(wantedName(options.instance));
   }
   const progress = createProgress(process.stderr, () => systemClock.monotonic());
   // Looked for under the lock: what an `up` under way has claimed so far is not nobody's.

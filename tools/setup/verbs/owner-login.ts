@@ -3,6 +3,7 @@ import { controlLauncherMethods, socketPath } from "@holdfast/contract";
 import { createRpcClient, systemClock } from "@holdfast/kit";
 import type { HostArguments } from "../arguments.ts";
 import { findInstance } from "../find-instance.ts";
+import { loginText } from "../owner.ts";
 
 /** `holdfast owner login`: mints an owner's one-time login. Shown on a terminal only: a file or pipe could be read by an assistant later. */
 export const ownerLogin = async (options: HostArguments): Promise<number> => {
@@ -19,11 +20,9 @@ export const ownerLogin = async (options: HostArguments): Promise<number> => {
     methods: controlLauncherMethods,
     clock: systemClock,
   });
-  const { code, expires_at_ms } = await client.call("owner.login_code", {});
+  const { name } = await client.call("owner.enrolled", {});
+  const made = await client.call("owner.login_code", {});
   client.close();
-  const minutes = Math.round((expires_at_ms - systemClock.now()) / 60_000);
-  process.stdout.write(
-    `One-time login, good for ${minutes} minutes and one use:\n\n  ${code}\n\nRedeem it with \`holdfast owners enrol --context ${settings.instance}\`.\n`,
-  );
+  process.stdout.write(loginText(settings.instance, name, made, systemClock.now()));
   return 0;
 };

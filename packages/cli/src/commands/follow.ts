@@ -1,4 +1,5 @@
-import { ExitWith } from "../errors.ts";
+import { exitCodes, ExitWith } from "../errors.ts";
+import { asAsked } from "../owner/as-owner.ts";
 import { printableLine } from "../terminal/printable.ts";
 import type { Override } from "./from-operation.ts";
 
@@ -34,13 +35,32 @@ export const followOverrides = {
     },
   },
   "event.stream": {
-    run: async ({ app, input }) => {
-      const client = await app.client();
-      for await (const event of client.events.stream(input)) {
-        await app.console.out(
-          app.json ? `${JSON.stringify(event)}\n` : `${event.at}  ${event.kind}  ${event.target ?? "-"}\n`,
-        );
-      }
-    },
+    run: ({ app, input }) =>
+      untilInterrupted((signal) =>
+        asAsked(app, async (client) => {
+          for await (const event of client.events.stream(input, { signal })) {
+            await app.console.out(
+              app.json
+                ? `${JSON.stringify(event)}\n`
+                : `${event.at}  ${event.kind}  ${event.target ?? "-"}\n`,
+            );
+          }
+        }),
+      ),
   },
 } satisfies Readonly<Record<string, Override>>;
+
+/** Ends with Ctrl-C, after what is to be done at the end: an owner is signed out. */
+const untilInterrupted = async (run: (signal: AbortSignal) => Promise<void>): Promise<void> => {
+  const stop = new AbortController();
+  const interrupt = (): void => stop.abort();
+  process.on("SIGINT", interrupt);
+  try {
+    await run(stop.signal);
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+  } finally {
+    process.off("SIGINT", interrupt);
+  }
+  if (stop.signal.aborted) throw new ExitWith(exitCodes.interrupted);
+};

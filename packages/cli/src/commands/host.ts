@@ -7,6 +7,7 @@ const verbs = {
   status: "Show what runs, and where",
   doctor: "Try every capability of the host and say what to do about what is missing",
   install: "Write systemd units",
+  run: "As up, in the foreground: what the systemd units call",
   owner: "With 'login': make a one-time code for the owner (owners sign in with 'owners')",
 } as const;
 

@@ -116,6 +116,7 @@ const copy = async (
 ): Promise<void> => {
   const text = app.console.stdoutIsTty ? new LogText() : undefined;
   let cursor = values.cursor === undefined ? undefined : parseInteger(values.cursor, "--cursor");
+  let isEmpty = cursor === undefined;
   for (;;) {
     const from = cursor;
     const read = () =>
@@ -136,6 +137,10 @@ const copy = async (
       await app.console.out(text?.next(part.text) ?? part.text);
     }
     cursor = part.next_cursor;
+    isEmpty &&= part.text === "" && part.truncated_bytes === 0;
+    // Only once: what is followed may stay empty for long.
+    if (isEmpty && !part.more && from === undefined && !app.json)
+      app.console.say(`${place.service} has said nothing yet.`);
     if (part.more || follow) continue;
     return app.console.out(text?.end() ?? "");
   }

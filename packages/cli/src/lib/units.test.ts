@@ -22,4 +22,10 @@ test("people read words", () => {
   assert.equal(formatBytes(1023), "1023 B");
   assert.equal(formatBytes(1536), "1.5 KiB");
   assert.equal(formatAge("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:03:10Z")), "3 min ago");
+  const later = (time: string): string => formatAge(time, Date.parse("2026-01-01T00:00:00Z"));
+  assert.deepEqual(["2026-01-31T00:00:00Z", "2026-01-01T00:05:00Z", "2026-01-01T00:00:00Z"].map(later), [
+    "in 30 days",
+    "in 5 min",
+    "0 s ago",
+  ]);
 });

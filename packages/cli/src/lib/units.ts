@@ -46,13 +46,17 @@ export const formatBytes = (count: number): string => {
   return `${power === 0 ? count : (count / 1024 ** power).toFixed(1)} ${units[power] ?? ""}`;
 };
 
-/** `3 min ago`, from the time now in Unix milliseconds. */
+/** `3 min ago`, or `in 30 days` for what is still to come; from the time now in Unix milliseconds. */
 export const formatAge = (time: string, now: number): string => {
-  const seconds = Math.max(0, Math.round((now - Date.parse(time)) / 1000));
-  if (seconds < 60) return `${seconds} s ago`;
-  if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`;
-  if (seconds < 48 * 3600) return `${Math.round(seconds / 3600)} h ago`;
-  return `${Math.round(seconds / 86_400)} days ago`;
+  const seconds = Math.round((now - Date.parse(time)) / 1000);
+  return seconds < 0 ? `in ${span(-seconds)}` : `${span(seconds)} ago`;
+};
+
+const span = (seconds: number): string => {
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 48 * 3600) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} days`;
 };
 
 export const wrong = (flag: string, text: string, wanted: string): CliError =>

@@ -79,6 +79,7 @@ export const addMcp = (program: Command, app: App): void => {
           );
           if (block.holdsKey)
             app.console.say("It holds the key; --transport stdio leaves the key in its own file.");
+          else if (kind === "http") app.console.say(await askedFor(app, client.title));
           return;
         }
         const path = values.file ?? client.place(app.environment);
@@ -90,9 +91,18 @@ export const addMcp = (program: Command, app: App): void => {
           app.console.say(
             "The file holds the key now: it is readable by you alone; keep it out of version control.",
           );
+        if (kind === "http" && !block.holdsKey) app.console.say(await askedFor(app, client.title));
         app.console.hint(client.next);
       },
     );
+};
+
+/** For a client that asks for the key itself: where whoever is asked finds it. */
+const askedFor = async (app: App, title: string): Promise<string> => {
+  const { context } = await app.context();
+  const file = app.options.keyFile ?? (context.key_file && app.store.keyPath(context.key_file));
+  const where = file === undefined || file === "-" ? "as you gave it" : `in ${file}`;
+  return `It holds no key: ${title} asks for it once. The key is ${where}.`;
 };
 
 /** How long answers may still come after the input has ended: longer than most tools take, shorter than anybody waits for a program. */

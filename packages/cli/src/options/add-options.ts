@@ -58,7 +58,10 @@ const syntax = (field: Field): string => {
 const describe = (field: Field, shape: Shape): string => {
   const repeated = field.kind === "list" || field.kind === "record" ? " (may be repeated)" : "";
   const preset = presetText(field);
-  return `${commandWords(field.description, shape)}${repeated}${preset === "" ? "" : ` (default: ${preset})`}`.trim();
+  const words = commandWords(field.description, shape);
+  // For callers of the API the description tells it; for a part of a field it tells the field's.
+  const rest = preset === "" ? words : words.replace(/; default\b.*$/s, "");
+  return `${rest}${repeated}${preset === "" ? "" : ` (default: ${preset})`}`.trim();
 };
 
 const presetText = (field: Field): string => {

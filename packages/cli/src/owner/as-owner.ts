@@ -37,6 +37,10 @@ export const asOwner = async <T>(
   }
 };
 
+/** With the key of the context, or as the owner that `--owner` names: who may do more, or see more, says so. */
+export const asAsked = async <T>(app: App, run: (client: HoldfastClient) => Promise<T>): Promise<T> =>
+  app.options.owner === undefined ? run(await app.client()) : asOwner(app, run);
+
 const signIn = async (
   client: HoldfastClient,
   name: string,

@@ -4,6 +4,7 @@ import type { NamedContext } from "../config/contexts.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import { print } from "../present/index.ts";
 import { asOwner, readCode, readPassphrase } from "./as-owner.ts";
+import { checkedCode } from "./code.ts";
 import { createOwnerKey, signInSecret } from "./key.ts";
 
 /** The owner verbs that need more than one call: signing in and enrolling. */
@@ -12,13 +13,14 @@ export const addOwnerVerbs = (owners: Command, app: App): void => {
     .command("enrol")
     .summary("Become an owner with a one-time code")
     .description(
-      "Redeems a one-time code (printed by 'holdfast up' and 'holdfast owner login' on the host, or made by another owner with 'owners invite'), sets your passphrase and makes your owner key. The key leaves this machine only sealed under the passphrase.",
+      "Redeems a one-time code (printed by 'holdfast up' and 'holdfast owner login' on the host, or made by another owner with 'owners invite'), sets your passphrase (it replaces the one you had) and makes your owner key. The key leaves this machine only sealed under the passphrase.",
     )
     .option("--code-file <file>", "File with the code; - for standard input. Without it you are asked")
     .action(async (values: { codeFile?: string }) => {
       const place = await app.keepingContext();
       const client = await app.publicClient();
-      const code = await readCode(app, values.codeFile);
+      const code = checkedCode(await readCode(app, values.codeFile));
+      app.console.say("The owner of this code gets this passphrase; one that was set before ends with it.");
       const passphrase = await newPassphrase(app);
       const key = await createOwnerKey(passphrase);
       const { session } = await client.sessions.enrol({

@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import type { App } from "../app.ts";
 import type { Override } from "../commands/from-operation.ts";
 import { CliError } from "../errors.ts";
@@ -17,10 +17,14 @@ export const keyOverrides = {
       // Opened first: a key whose file cannot be written would be lost.
       const file = path === undefined ? undefined : await createFile(path);
       try {
-        const output = (await call(app, operations["key.create"], input, idempotencyKey)) as {
-          key: Record<string, unknown>;
-          secret: string;
-        };
+        const made = call(app, operations["key.create"], input, idempotencyKey).catch(
+          async (error: unknown) => {
+            // Nothing is in it: it would only stand in the way of the next try.
+            if (path !== undefined) await rm(path, { force: true });
+            throw error;
+          },
+        );
+        const output = (await made) as { key: Record<string, unknown>; secret: string };
         await file?.writeFile(`${output.secret}\n`);
         if (app.json) return await print(app, "key.create", file ? { key: output.key } : output);
         await print(app, "key.create", output.key);

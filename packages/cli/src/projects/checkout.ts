@@ -27,9 +27,26 @@ export const rememberProject = async (app: App, directory: string, project: stri
     git(directory, words, "The clone cannot be configured", "Remove it and clone again.");
   await set("config", "--local", "holdfast.project", project);
   await set("config", "--local", ...place);
-  // No address that plain git could dial: it says that it does not know this kind, instead of asking the project's app for a repository.
-  await set("remote", "set-url", remote, `holdfast::${project}`);
+  // What the project has stays known as `holdfast/main`. There is no remote for plain git to dial, and no branch for it to advise pulling.
+  const { stdout } = await tryGit(directory, [
+    "config",
+    "--local",
+    "--name-only",
+    "--get-regexp",
+    clonedFrom,
+  ]);
+  const sections = new Set(
+    stdout
+      .trim()
+      .split("\n")
+      .map((key) => key.replace(/\.[^.]*$/, "")),
+  );
+  for (const section of sections)
+    if (section !== "") await set("config", "--local", "--remove-section", section);
 };
+
+/** The keys in which git notes where a clone came from: a remote, and branches that follow it. */
+const clonedFrom = `^(remote\\.${remote}|branch\\..*)\\.`;
 
 /** The clone that the command was started in; from here on the app speaks to its Holdfast, unless flags choose another. */
 export const openCheckout = async (app: App): Promise<Checkout> => {

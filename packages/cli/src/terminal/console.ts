@@ -117,7 +117,7 @@ export class Console {
   #mustAsk(question: string, otherwise: string): void {
     if (!this.interactive) {
       throw new CliError(
-        `This needs an answer: ${question}`,
+        `This needs an answer: ${question.replace(/:$/, "")}`,
         "Nobody can be asked here.",
         otherwise,
         exitCodes.usage,

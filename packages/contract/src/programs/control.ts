@@ -24,6 +24,11 @@ export const controlLauncherMethods = {
     params: z.object({}),
     result: z.object({ code: z.string(), expires_at_ms: count }),
   },
+  /** Name of the owner that `owner.login_code` is for, once that one has enrolled: a code then replaces a passphrase. */
+  "owner.enrolled": {
+    params: z.object({}),
+    result: z.object({ name: z.string().nullable() }),
+  },
   /** Makes the first assistant and its key, only while there is no assistant; afterwards `wrong_state`. The key is shown once. */
   "assistant.bootstrap": {
     params: z.object({ name: z.string().min(1).max(40) }),

@@ -12,6 +12,8 @@ import { loginCodeHash, newLoginCode, type NewToken } from "./tokens.ts";
 export interface HostAuthority {
   /** A code for the first owner, made if there is none. For an owner who has enrolled it is the way back after a lost passphrase. */
   loginCode(): Promise<{ readonly code: string; readonly expiresAtMs: number }>;
+  /** Name of the owner whom `loginCode` is for, once that one has enrolled. */
+  enrolledOwner(): Promise<string | null>;
   /** The first assistant and its key. Throws `wrong_state` once there is an assistant. */
   bootstrapAssistant(name: string): Promise<string>;
 }
@@ -73,6 +75,10 @@ export const createHostAuthority = (parts: {
         await parts.events.append(transaction, event("owner.login_code", ownerId));
         return { code, expiresAtMs };
       }),
+    enrolledOwner: async () => {
+      const found = await parts.store.transaction((transaction) => findFirstOwner(transaction, accountId));
+      return found?.state === "active" ? found.name : null;
+    },
     bootstrapAssistant: (name) =>
       parts.store.transaction(async (transaction) => {
         const nowMs = parts.clock.now();

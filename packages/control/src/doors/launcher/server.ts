@@ -29,6 +29,7 @@ export const createLauncherDoor = (parts: {
         const { code, expiresAtMs } = await parts.host().loginCode();
         return { code, expires_at_ms: expiresAtMs };
       },
+      "owner.enrolled": async () => ({ name: await parts.host().enrolledOwner() }),
       "assistant.bootstrap": async ({ name }) => ({ key: await parts.host().bootstrapAssistant(name) }),
       stages: () =>
         Promise.resolve({
