@@ -35,6 +35,10 @@ export const createDoors = (parts: {
     address,
     cookieName: sessionCookieName(address),
     mcp: async (request, from, readBody) => (await mcp()).fetch(request, from, readBody),
+    front: async () => {
+      const { frontPage, frontPolicy } = await import("./doors/http/front.ts");
+      return { body: frontPage, policy: frontPolicy };
+    },
     pages: {
       "/openapi.json": once(async () => {
         const { openApiDocument } = await import("./doors/http/openapi.ts");

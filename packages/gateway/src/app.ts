@@ -72,7 +72,7 @@ export const startApp = (options: AppOptions): App => {
         clock,
         unreachable: createUnreachable(clock, logger),
       },
-      pages: createPages({ address: options.address }),
+      pages: createPages({ address: options.address, domain }),
       records,
       clock,
       scheme,

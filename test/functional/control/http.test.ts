@@ -9,6 +9,25 @@ const { secret: key } = await createKey(control, owner, "claude");
 
 const statusOf = (reply: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(reply)?.[1] ?? 0);
 
+test("a browser at the root is told where it is; to programs there is nothing", async () => {
+  const at = (accept: string, method = "GET") => fetch(`${control.url}/`, { method, headers: { accept } });
+  const page = await at("text/html,application/xhtml+xml,*/*;q=0.8");
+  assert.equal(page.status, 200);
+  assert.match(page.headers.get("content-type") ?? "", /^text\/html/);
+  const policy = page.headers.get("content-security-policy") ?? "";
+  assert.match(policy, /^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/=]+'; frame-ancestors 'none'/);
+  const body = await page.text();
+  for (const link of ["/reference", "/openapi.json", "/sign-in"])
+    assert.ok(body.includes(`href="${link}"`), link);
+  assert.match(body, /<code>\/mcp<\/code>/);
+  assert.doesNotMatch(body, /<script|localhost|127\.0\.0\.1|[0-9]+\.[0-9]+\.[0-9]+/);
+  for (const [accept, method] of [["*/*"], ["application/json"], ["text/html", "POST"]] as const) {
+    const reply = await at(accept, method);
+    assert.equal(reply.status, 404, accept);
+    assert.equal(((await reply.json()) as { code: string }).code, "not_found");
+  }
+});
+
 test("a head that could be read in two ways is refused before anything looks at it", async () => {
   const auth = `Authorization: Bearer ${key}\r\n`;
   const end = "Connection: close\r\n\r\n";

@@ -26,8 +26,13 @@ test("the page that says how to sign in repeats only what has the form of a proj
     await page("?to=8080--Shop.localhost:7301"),
     /<code>holdfast projects open shop --port 8080<\/code>/,
   );
+  // Through a forwarded port, and as the gateway's link has it.
+  for (const to of ["shop.localhost", "SHOP.localhost:9000"])
+    assert.match(await page(`?to=${to}`), /<code>holdfast projects open shop<\/code>/, to);
+  assert.match(plain, /Projects are at <strong>&lt;slug&gt;\.localhost:7301<\/strong>/);
   for (const to of [
-    "shop.localhost",
+    "127.0.0.1:7301",
+    "shop.localhost:port",
     "shop.localhost:7301.evil.example",
     "localhost:7301",
     ".localhost:7301",

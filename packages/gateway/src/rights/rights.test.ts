@@ -32,8 +32,6 @@ test("100: without a right every host answers the same, and nothing is asked, st
     `never.${domain}`,
     `80--known.${domain}`,
     `80--never.${domain}`,
-    domain,
-    "127.0.0.2",
   ];
   // Only where the address itself is said may the pages differ.
   const same = (answer: string, host: string): string =>
@@ -47,6 +45,17 @@ test("100: without a right every host answers the same, and nothing is asked, st
       assert.deepEqual(others, [], accept);
       assert.equal(statusOf(answer), 404);
       assert.match(answer, /\/sign-in\?to=<host>/);
+      // Where no project can be, it says where they are, and no more than that.
+      const elsewhere = new Set<string>();
+      for (const host of [domain, "127.0.0.2"]) {
+        const answer = await bed.raw(request(host, `Accept: ${accept}\r\n`), 150);
+        elsewhere.add(same(answer.replaceAll(`.${domain}, each`, ".<domain>, each"), host));
+      }
+      const [told = "", ...more] = elsewhere;
+      assert.deepEqual(more, [], accept);
+      assert.equal(statusOf(told), 404);
+      assert.match(told, /Projects are at (<|&lt;)slug(>|&gt;)\.<domain>, each/);
+      assert.match(told, /\/sign-in\?to=<host>/);
     }
   }
   assert.equal(app.seen.length, 0);

@@ -24,6 +24,8 @@ export interface RouteParts extends ReplyParts {
   readonly cookieName: string;
   /** Pages beside the operations: path to what it answers. */
   readonly pages: Readonly<Record<string, Page>>;
+  /** What a browser gets at the root. To programs there is nothing. */
+  readonly front: () => Promise<{ readonly body: string; readonly policy: string }>;
   readonly mcp?: McpDoor;
 }
 
@@ -84,6 +86,23 @@ export const createRoutes = (parts: RouteParts): Hono<Bindings> => {
       );
       return sent();
     });
+  app.get("/", async (context, next) => {
+    if (!/(^|,) *text\/html\b/i.test(context.req.header("accept") ?? "")) return next();
+    const { body, policy } = await parts.front();
+    sendText(
+      parts.clock,
+      context.env.outgoing,
+      200,
+      {
+        "content-type": "text/html; charset=utf-8",
+        "cache-control": "no-cache",
+        vary: "accept",
+        "content-security-policy": policy,
+      },
+      body,
+    );
+    return sent();
+  });
   for (const [path, page] of Object.entries(parts.pages))
     app.get(path, async (context) => {
       const { contentType, body } = await page((name) => context.req.query(name));

@@ -1,14 +1,19 @@
 import { keyHeader } from "@holdfast/contract";
+import { readHost, readPlace } from "../../head/host.ts";
 import type { Refusal } from "../../head/request.ts";
 import type { Failure } from "../../proxy/failure.ts";
 import type { Page } from "./page.ts";
 
-/** Every page of the gateway. `host` is as the visitor gave it, and the same is said of every host. */
-export const createPages = (options: { readonly address: URL }) => {
+/** Every page of the gateway. `host` is as the visitor gave it, and the same is said of every host that has the form of a project's. */
+export const createPages = (options: { readonly address: URL; readonly domain: string }) => {
   const signIn = (hostHeader: string) => {
     const href = new URL("/sign-in", options.address);
     href.searchParams.set("to", hostHeader);
     return { label: "How to sign in", href: href.href };
+  };
+  const isOfProject = (hostHeader: string): boolean => {
+    const host = readHost(hostHeader);
+    return host !== undefined && readPlace(host, options.domain) !== undefined;
   };
 
   return {
@@ -16,7 +21,9 @@ export const createPages = (options: { readonly address: URL }) => {
       status: 404,
       title: "There is nothing here for you",
       text: [
-        "Either nothing is at this address, or it is private.",
+        isOfProject(hostHeader)
+          ? "Either nothing is at this address, or it is private."
+          : `Projects are at <slug>.${options.domain}${/:[0-9]{1,5}$/.exec(hostHeader)?.[0] ?? ""}, each at an address of its own.`,
         "If it is yours, or a program of yours calls it, sign in. If somebody shared it with you, use the link they gave you.",
       ],
       link: signIn(hostHeader),
