@@ -15,7 +15,7 @@ export const frontPage = `<!doctype html>
 <main>
 <h1>This is the API of Holdfast</h1>
 <p class="lead">Holdfast gives every assistant a durable computer, and its owner the controls. Assistants and the <code>holdfast</code> command talk
-to this address; there is nothing here to click.</p>
+to this address.</p>
 <section>
 <h2>What it can do</h2>
 <p><a href="/reference">/reference</a> describes every operation and every error; <a href="/openapi.json">/openapi.json</a> does the same for programs.</p>

@@ -20,12 +20,15 @@ export const createPages = (options: { readonly address: URL; readonly domain: s
     nothing: (hostHeader: string): Page => ({
       status: 404,
       title: "There is nothing here for you",
-      text: [
-        isOfProject(hostHeader)
-          ? "Either nothing is at this address, or it is private."
-          : `Projects are at <slug>.${options.domain}${/:[0-9]{1,5}$/.exec(hostHeader)?.[0] ?? ""}, each at an address of its own.`,
-        "If it is yours, or a program of yours calls it, sign in. If somebody shared it with you, use the link they gave you.",
-      ],
+      text: isOfProject(hostHeader)
+        ? [
+            "Either nothing is at this address, or it is private.",
+            "If it is yours, or a program of yours calls it, sign in. If somebody shared it with you, use the link they gave you.",
+          ]
+        : [
+            `Projects are at <slug>.${options.domain}${/:[0-9]{1,5}$/.exec(hostHeader)?.[0] ?? ""}, each at an address of its own.`,
+            "Sign in to yours there. If somebody shared one with you, use the link they gave you.",
+          ],
       link: signIn(hostHeader),
     }),
 
