@@ -90,16 +90,10 @@ describe("waking", () => {
     assert.equal((await wake(right)).state, "ready");
   });
 
-  test("one that ends by itself says its last words, to those who can mend it", async () => {
+  const deployWith = async (restart: Readonly<Record<string, unknown>>): Promise<void> => {
     const { body } = await ask("GET", `/v1/projects/${project}`);
     const definition = {
-      services: [
-        {
-          name: "web",
-          command: "echo last words; exit 7",
-          restart: { policy: "on_failure", min_backoff_ms: 100, max_backoff_ms: 200, limit: 1 },
-        },
-      ],
+      services: [{ name: "web", command: "echo last words; exit 7", port: 8080, restart }],
       web: "web",
     };
     const updated = await ask(
@@ -111,11 +105,28 @@ describe("waking", () => {
     assert.equal(updated.status, 200, JSON.stringify(updated.body));
     const deployed = await ask("POST", `/v1/projects/${project}/deploy`, {});
     assert.equal(deployed.status, 200, JSON.stringify(deployed.body));
+  };
+
+  test("one that ends by itself says its last words, to those who can mend it", async () => {
+    await deployWith({ policy: "on_failure", min_backoff_ms: 100, max_backoff_ms: 200, limit: 1 });
     await publish("publish");
     const told = await wake(right);
     assert.equal(told.state, "failed", JSON.stringify(told));
     assert.match(told.log ?? "", /last words\n/);
     assert.deepEqual(await wake(null), { ...told, reason: null, log: null });
+  });
+
+  test("one that is started again whenever it ends is not starting for ever", async () => {
+    await deployWith({});
+    const told = await wake(right, 10_000);
+    assert.equal(told.state, "failed", JSON.stringify(told));
+    assert.match(told.reason ?? "", /^It ended by itself [0-9]+ times: exited with code 7\.$/);
+    assert.match(told.log ?? "", /last words\n/);
+    const visitor = await wake(null, 10_000);
+    assert.deepEqual([visitor.state, visitor.reason, visitor.log], ["failed", null, null]);
+    const { body } = await ask("GET", `/v1/projects/${project}`);
+    const [service] = body["services"] as { state: string; reason: string | null }[];
+    assert.ok(service?.state !== "backoff" || service.reason === "exited with code 7", service?.reason ?? "");
   });
 
   test("a project that is destroyed is not there, and no right on it holds", async () => {
