@@ -83,7 +83,11 @@ describe("a project", () => {
     // Nothing to commit: the same commit runs again, and that is a deployment too.
     const again = await client.projects.deploy({ project: project.id, message: "Never committed" });
     assert.equal(again.deployment.commit, deployed.deployment.commit);
-    assert.equal(again.deployment.message, "Say two", "of the commit that runs, not of one that was asked for");
+    assert.equal(
+      again.deployment.message,
+      "Say two",
+      "of the commit that runs, not of one that was asked for",
+    );
     assert.notEqual(again.deployment.id, deployed.deployment.id);
     const { commits } = await client.projects.history({ project: project.id });
     assert.deepEqual(
