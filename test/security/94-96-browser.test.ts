@@ -174,7 +174,11 @@ test("96: pages of other projects and sites change and read nothing with a visit
       page.evaluate(pressed("form", { method: "POST", action: `${target}/form` }, "submit")),
     ]);
     assert.deepEqual(
-      app.seen.slice(before).map(({ method, url }) => `${method} ${url}`),
+      // Chromium asks for the icon of the project's own page when it comes to it.
+      app.seen
+        .slice(before)
+        .filter(({ url }) => url !== "/favicon.ico")
+        .map(({ method, url }) => `${method} ${url}`),
       [],
       origin,
     );
