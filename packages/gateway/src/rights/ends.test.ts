@@ -61,6 +61,25 @@ test("within a second of a right's end its open sockets are closed, and no other
   assert.equal(statusOf(await bed.raw(upgrade(others.host, "Holdfast-Key: other\r\n"), 200)), 101);
 });
 
+test("who has been answered nothing yet when a right ends is told to come again", async (context) => {
+  const bed = await startBed(context);
+  // It is asked, and says nothing, ever.
+  let ask = (): void => undefined;
+  const asked = new Promise<void>((resolve) => (ask = resolve));
+  const project = await bed.project("mine", (socket) => void socket.on("data", () => ask()));
+  project.allow("header", "gone");
+  const socket = await bed.dial();
+  let answer = "";
+  socket.on("data", (piece) => (answer += piece.toString("latin1")));
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  socket.write(`GET / HTTP/1.1\r\nHost: ${project.host}\r\nHoldfast-Key: gone\r\n\r\n`);
+  await asked;
+  project.forbid("header", "gone");
+  await closed;
+  assert.equal(statusOf(answer), 503);
+  assert.match(answer, /^retry-after: /im);
+});
+
 test("a control that takes its time to answer does not end rights that hold", async (context) => {
   const bed = await startBed(context);
   const project = await bed.project("mine", echo);

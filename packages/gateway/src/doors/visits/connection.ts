@@ -79,8 +79,15 @@ export class Connection implements Visitor, RightUser, Evictable {
     if (!open) this.destroy();
   }
 
+  /** What is open ends. Who has been answered nothing yet is told to come again, and then judged like whoever comes. */
   rightLost(): void {
-    this.destroy();
+    const head = this.#head;
+    const waits = this.#phase === "deciding" || this.#phase === "exchange";
+    if (!waits || !head || (this.#exchange?.sentBytes ?? 0) > 0) return this.destroy();
+    this.#exchange?.abort();
+    const page = pageOfVerdict({ kind: "unavailable" }, head, this.#shared.pages);
+    this.#record(page.status);
+    this.#answer(page, false, false);
   }
 
   evict(): void {
@@ -344,10 +351,11 @@ export class Connection implements Visitor, RightUser, Evictable {
     this.#answer(page, false);
   }
 
-  /** `bodyWhole`: all of the request's body was read. */
-  #answer(page: Page, bodyWhole: boolean): void {
+  /** `bodyWhole`: all of the request's body was read. `mayGoOn`: the connection may take another request. */
+  #answer(page: Page, bodyWhole: boolean, mayGoOn = true): void {
     const head = this.#head;
     const again =
+      mayGoOn &&
       head !== undefined &&
       head.keepAlive &&
       (bodyWhole || head.bodyBytes === 0) &&
