@@ -41,6 +41,10 @@ const answers = (...usages: readonly object[]) => {
 
 test("a computer at its limit of processes is given little time", async () => {
   assert.deepEqual(await stopped(answers({ ...roomy, pids: 500 })), shutdown(1000));
+  // Between two crests of a fork bomb; and simply many.
+  const trough = { ...roomy, pids: 295 };
+  assert.deepEqual(await stopped(answers(trough, trough, trough, { ...roomy, pids: 512 })), shutdown(1000));
+  assert.deepEqual(await stopped(answers(trough)), shutdown(limits.stopGraceMs));
 });
 
 test("a computer in which the kernel kills for memory is given little time; one whose memory is only full is not", async () => {
