@@ -20,6 +20,7 @@ import {
   pageOfVerdict,
   recordOf,
   seerOf,
+  takesAnother,
   visitorLeft,
 } from "./outcome.ts";
 import type { RouteChange, Shared } from "./shared.ts";
@@ -81,13 +82,10 @@ export class Connection implements Visitor, RightUser, Evictable {
 
   /** What is open ends. Who has been answered nothing yet is told to come again, and then judged like whoever comes. */
   rightLost(): void {
-    const head = this.#head;
     const waits = this.#phase === "deciding" || this.#phase === "exchange";
-    if (!waits || !head || (this.#exchange?.sentBytes ?? 0) > 0) return this.destroy();
+    if (!waits || (this.#exchange?.sentBytes ?? 0) > 0) return this.destroy();
     this.#exchange?.abort();
-    const page = pageOfVerdict({ kind: "unavailable" }, head, this.#shared.pages);
-    this.#record(page.status);
-    this.#answer(page, false, false);
+    this.#answerAndRecord(this.#shared.pages.unavailable(), false, false);
   }
 
   evict(): void {
@@ -173,9 +171,7 @@ export class Connection implements Visitor, RightUser, Evictable {
     const byRule = this.#allowed !== undefined && this.#allowed.right === undefined;
     if (head && byRule && mayBeOvercome(failure, head)) return this.#useCredential(head, failure);
     const page = this.#shared.pages.failure(failure, seerOf(this.#allowed));
-    const whole = this.#exchange?.bodyEnded === true;
-    this.#record(page.status);
-    this.#answer(page, whole);
+    this.#answerAndRecord(page, this.#exchange?.bodyEnded === true);
   }
 
   cutOff(): void {
@@ -299,8 +295,7 @@ export class Connection implements Visitor, RightUser, Evictable {
       if (verdict.kind === "allowed") return this.#let(head, verdict, from);
       const page = this.#shared.pages.failure(failure, undefined);
       this.#allowed = byRule;
-      this.#record(page.status);
-      this.#answer(page, false);
+      this.#answerAndRecord(page, false);
     });
   }
 
@@ -351,16 +346,15 @@ export class Connection implements Visitor, RightUser, Evictable {
     this.#answer(page, false);
   }
 
+  #answerAndRecord(page: Page, bodyWhole: boolean, mayGoOn = true): void {
+    this.#record(page.status);
+    this.#answer(page, bodyWhole, mayGoOn);
+  }
+
   /** `bodyWhole`: all of the request's body was read. `mayGoOn`: the connection may take another request. */
   #answer(page: Page, bodyWhole: boolean, mayGoOn = true): void {
     const head = this.#head;
-    const again =
-      mayGoOn &&
-      head !== undefined &&
-      head.keepAlive &&
-      (bodyWhole || head.bodyBytes === 0) &&
-      !head.misplacedKey &&
-      !this.#shared.ending();
+    const again = mayGoOn && takesAnother(head, bodyWhole) && !this.#shared.ending();
     this.#socket.write(
       renderPage(page, { accept: head?.accept, bodyless: head?.method === "HEAD", closes: !again }),
     );
@@ -398,10 +392,8 @@ export class Connection implements Visitor, RightUser, Evictable {
 
   #record(status: number): void {
     const { clock, records } = this.#shared;
-    const allowed = this.#allowed;
-    const head = this.#head;
+    const [allowed, head, startedAt] = [this.#allowed, this.#head, this.#startedAt];
     if (!allowed || !head) return;
-    const startedAt = this.#startedAt;
     records.add(recordOf({ allowed, head, exchange: this.#exchange, status, startedAt, clock }));
   }
 }

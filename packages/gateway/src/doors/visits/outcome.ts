@@ -22,6 +22,10 @@ export const mayBeOvercome = (failure: Failure, head: RequestHead): boolean =>
   head.bodyBytes === 0 &&
   (head.key !== undefined || head.session !== undefined);
 
+/** Whether another request may follow one that we answered ourselves: nothing of it is still to come, and it was in order. */
+export const takesAnother = (head: RequestHead | undefined, bodyWhole: boolean): boolean =>
+  head !== undefined && head.keepAlive && (bodyWhole || head.bodyBytes === 0) && !head.misplacedKey;
+
 /** Those who can do something about what a service does are told more of it; the others, nothing. */
 export const seerOf = (allowed: Allowed | undefined): Seer | undefined => {
   const who = allowed?.right?.right.who;
