@@ -1,35 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
-import { projectDefinition } from "@holdfast/contract";
-import { root } from "../../tools/node24.mjs";
+import { readTemplate } from "../../packages/control/src/lib/templates.ts";
 import { run } from "./computer.ts";
 import type { Assistant } from "./instance.ts";
 import { tarEntry, tarOf } from "./tar.ts";
-
-export const templatesFolder = join(root, "templates");
-
-export interface Template {
-  readonly title: string;
-  readonly summary: string;
-  readonly definition: ReturnType<typeof projectDefinition.parse>;
-  /** Path in the project's folder, and content. */
-  readonly files: ReadonlyMap<string, Buffer>;
-}
-
-/** A starter project as it lies in the repository. Throws when its definition is not what the contract takes. */
-export const readTemplate = (name: string): Template => {
-  const folder = join(templatesFolder, name, "files");
-  const { title, summary, definition } = JSON.parse(
-    readFileSync(join(templatesFolder, name, "template.json"), "utf8"),
-  ) as { readonly title: string; readonly summary: string; readonly definition: unknown };
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .map((path) => [relative(folder, path), readFileSync(path)] as const)
-    // What a trial on this machine has left.
-    .filter(([path]) => !/(^|\/)(data|__pycache__)\//.test(path));
-  return { title, summary, definition: projectDefinition.parse(definition), files: new Map(files) };
-};
 
 /** Puts a template into /work/<name> and runs its service, as a project of it would, without a project. Answers the service's id. */
 export const startTemplate = async (
@@ -38,8 +10,8 @@ export const startTemplate = async (
   name: string,
   port: number,
 ): Promise<string> => {
-  const { definition, files } = readTemplate(name);
-  const entries = [...files].map(([path, content]) => tarEntry({ name: path, content: content.toString() }));
+  const { definition, files } = await readTemplate(name);
+  const entries = files.map(({ path, content }) => tarEntry({ name: path, content: content.toString() }));
   await run(assistant, computer, `mkdir -p /work/${name}`);
   await assistant.client.archives.import({ computer, path: `/work/${name}` }, tarOf(...entries));
   const [service] = definition.services;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { readTemplate } from "../../../packages/control/src/lib/templates.ts";
 import { python, run } from "../../support/computer.ts";
-import { askInside, type Answer, readTemplate, startTemplate } from "../../support/templates.ts";
+import { askInside, type Answer, startTemplate } from "../../support/templates.ts";
 import { useComputer } from "../../support/use.ts";
 
 const ports = {
@@ -301,7 +302,7 @@ for n in range(30):
   assert.equal(managed.stdout, "1 deleted\n77 is not on the board\n31\n");
 });
 
-const endsWell = (name: Name): string => `
+const endsWell = async (name: Name): Promise<string> => `
 import http.client, os, signal, socket, subprocess, time
 
 def until_closed():
@@ -312,7 +313,7 @@ def until_closed():
         time.sleep(0.01)
     raise AssertionError("it still takes connections")
 
-argv = ${JSON.stringify(readTemplate(name).definition.services[0]?.argv)}
+argv = ${JSON.stringify((await readTemplate(name)).definition.services[0]?.argv)}
 server = subprocess.Popen(argv, cwd="/work/${name}", env={**os.environ, "PORT": "4999"}, stdout=subprocess.PIPE)
 assert b"4999" in server.stdout.readline()
 idle = http.client.HTTPConnection("127.0.0.1", 4999)
@@ -345,5 +346,5 @@ assert time.monotonic() - since < 3
 
 for (const name of names)
   test(`${name}: on SIGTERM what is under way is answered, idle connections do not hold it up, and it ends with 0`, async () => {
-    await python(assistant, computer, endsWell(name));
+    await python(assistant, computer, await endsWell(name));
   });

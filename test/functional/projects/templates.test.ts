@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { OperationInput } from "@holdfast/contract";
 import type { Page } from "playwright-core";
+import { readTemplate } from "../../../packages/control/src/lib/templates.ts";
 import { useBrowser, type Visitor } from "../../support/browser.ts";
 import { run } from "../../support/computer.ts";
-import { readTemplate } from "../../support/templates.ts";
 import { useComputer } from "../../support/use.ts";
 import { visit } from "../../support/visit.ts";
 
@@ -32,7 +32,11 @@ test("blank: a folder with its files in a first commit, and no service", async (
   const project = await assistant.client.projects.create({ computer, name: "blank", template: "blank" });
   assert.equal(project.state, "no_service");
   const { stdout } = await run(assistant, computer, "cd /work/blank && git ls-files && git status --short");
-  assert.deepEqual(stdout.trim().split("\n"), [...readTemplate("blank").files.keys()].toSorted());
+  const { files } = await readTemplate("blank");
+  assert.deepEqual(
+    stdout.trim().split("\n"),
+    files.map(({ path }) => path),
+  );
 });
 
 test("static-site: pages, and one for what is not there", async () => {

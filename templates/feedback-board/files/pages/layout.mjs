@@ -1,35 +1,16 @@
 import { html } from "../lib/html.mjs";
+import { frame } from "./frame.mjs";
 
-/** The frame of every page. */
-export const layout = ({ title, content }) => html`<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>${title}</title>
-    <link rel="icon" href="/icon.svg" type="image/svg+xml" />
-    <link rel="stylesheet" href="/base.css" />
-    <link rel="stylesheet" href="/style.css" />
-  </head>
-  <body>
-    <a class="skip" href="#content">Skip to the content</a>
-    <header class="masthead">
-      <div class="wrap bar">
-        <a class="brand" href="/"><img src="/icon.svg" alt="" />Feedback board</a>
-        <nav aria-label="Pages">
+/** What every page of this site has around its content. */
+export const layout = ({ title, content }) =>
+  frame({
+    title,
+    content,
+    name: "Feedback board",
+    beside: html`<nav aria-label="Pages">
           <ul>
             <li><a href="/feedback.json">JSON</a></li>
           </ul>
-        </nav>
-      </div>
-    </header>
-    <main id="content">${content}</main>
-    <footer class="foot">
-      <div class="wrap bar">
-        <p>Everyone who can open this page can read it and write on it</p>
-        <p><a href="/healthz">Health</a></p>
-      </div>
-    </footer>
-  </body>
-</html>
-`;
+        </nav>`,
+    note: "Everyone who can open this page can read it and write on it",
+  });

@@ -1,36 +1,17 @@
 import { html } from "../lib/html.mjs";
+import { frame } from "./frame.mjs";
 
-/** The frame of every page. */
-export const layout = ({ title, script, content }) => html`<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>${title}</title>
-    <link rel="icon" href="/icon.svg" type="image/svg+xml" />
-    <link rel="stylesheet" href="/base.css" />
-    <link rel="stylesheet" href="/style.css" />
-    ${script && html`<script type="module" src="${script}"></script>`}
-  </head>
-  <body>
-    <a class="skip" href="#content">Skip to the content</a>
-    <header class="masthead">
-      <div class="wrap bar">
-        <a class="brand" href="/"><img src="/icon.svg" alt="" />Web app</a>
-        <nav aria-label="Pages">
+/** What every page of this site has around its content. */
+export const layout = ({ title, script, content }) =>
+  frame({
+    title,
+    script,
+    content,
+    name: "Web app",
+    beside: html`<nav aria-label="Pages">
           <ul>
             <li><a href="/api/state">JSON</a></li>
           </ul>
-        </nav>
-      </div>
-    </header>
-    <main id="content">${content}</main>
-    <footer class="foot">
-      <div class="wrap bar">
-        <p>Made on a server, kept alive by a stream</p>
-        <p><a href="/healthz">Health</a></p>
-      </div>
-    </footer>
-  </body>
-</html>
-`;
+        </nav>`,
+    note: "Made on a server, kept alive by a stream",
+  });
