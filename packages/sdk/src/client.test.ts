@@ -145,6 +145,29 @@ test("what may have happened and would happen twice is not repeated", async () =
   assert.equal(seen.length, 1);
 });
 
+/** A head that says 200, and a body that stops in the middle. */
+const brokenOff = (): Response =>
+  new Response(
+    new ReadableStream({
+      start: (body) => {
+        body.enqueue(new TextEncoder().encode('{"id":'));
+        body.error(new TypeError("terminated"));
+      },
+    }),
+  );
+
+test("an answer that breaks off is none: repeated where that is safe, else told as a broken connection", async () => {
+  const { client, seen } = clientWith(brokenOff(), new Response('{"id":'), json({ id: "cmp_1" }));
+  assert.equal((await client.computers.create({ name: "box" })).id, "cmp_1");
+  assert.equal(seen.length, 3);
+  const once = clientWith(brokenOff());
+  await assert.rejects(
+    once.client.processes.input({ computer: "box", process: "prc_00000000000000000000", text: "x" }),
+    (error) => error instanceof HoldfastConnectionError && /broke off its answer \(terminated\)/.test(error.message),
+  );
+  assert.equal(once.seen.length, 1);
+});
+
 test("a rate limit is waited out as long as the server says", async () => {
   const { client, pauses } = clientWith(
     problem("rate_limited", 429, { "retry-after": "2" }),

@@ -94,7 +94,7 @@ export const createClient = (options: ClientOptions): HoldfastClient => {
   const client: Record<string, unknown> = {
     baseUrl: connection.baseUrl,
     call: (name: OperationName, input: Readonly<Record<string, unknown>>, call: CallOptions = {}) =>
-      callJson(connection, operations[name], input, call),
+      connection.json(operations[name], input, call),
   };
   for (const operation of Object.values(operations)) {
     const [noun = "", verb = ""] = operation.name.split(".");
@@ -110,12 +110,11 @@ type Input = Readonly<Record<string, unknown>>;
 const methodOf = (connection: Connection, operation: Operation): unknown => {
   if (operation.body === "bytes") {
     return (input: Input, body: Bytes, options: CallOptions = {}) =>
-      upload(connection, operation, input, body, options);
+      connection.json(operation, input, options, { body });
   }
   switch (operation.reply) {
     case "json":
-      return (input: Input = {}, options: CallOptions = {}) =>
-        callJson(connection, operation, input, options);
+      return (input: Input = {}, options: CallOptions = {}) => connection.json(operation, input, options);
     case "bytes":
       return (input: Input, options: CallOptions = {}) => download(connection, operation, input, options);
     case "terminal":
@@ -125,21 +124,6 @@ const methodOf = (connection: Connection, operation: Operation): unknown => {
       return (input: Input = {}, options: CallOptions = {}) => events(connection, operation, input, options);
   }
 };
-
-const callJson = async (
-  connection: Connection,
-  operation: Operation,
-  input: Input,
-  options: CallOptions,
-): Promise<unknown> => (await connection.send(operation, input, options)).json();
-
-const upload = async (
-  connection: Connection,
-  operation: Operation,
-  input: Input,
-  body: Bytes,
-  options: CallOptions,
-): Promise<unknown> => (await connection.send(operation, input, options, { body })).json();
 
 const download = async (
   connection: Connection,

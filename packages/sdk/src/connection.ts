@@ -15,6 +15,12 @@ export interface ConnectionOptions {
 /** What may stand in the body of an upload. */
 export type Bytes = ReadableStream<Uint8Array> | Blob | Uint8Array | string;
 
+/** What goes with a request besides its operation's fields. */
+interface Extra {
+  readonly body?: Bytes;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** Sends requests. Repeats one only when repeating is safe: see `mayRepeat`. */
 export class Connection {
   readonly baseUrl: string;
@@ -30,26 +36,49 @@ export class Connection {
   }
 
   /**
-   * Resolves to a successful response. Throws `HoldfastApiError` for a problem the server states, `HoldfastConnectionError` when no
-   * answer came, and the signal's reason when aborted.
+   * Resolves to a successful response, whose body is still to come. Throws `HoldfastApiError` for a problem the server states,
+   * `HoldfastConnectionError` when no answer came, and the signal's reason when aborted.
    */
-  async send(
+  send(
     operation: Operation,
     input: Readonly<Record<string, unknown>>,
     options: CallOptions,
-    extra: { readonly body?: Bytes; readonly headers?: Readonly<Record<string, string>> } = {},
+    extra: Extra = {},
   ): Promise<Response> {
+    return this.#send(operation, input, options, extra, (response) => Promise.resolve(response));
+  }
+
+  /** Resolves to the answer itself. Throws as `send` does; an answer that breaks off or is no JSON is none. */
+  json(
+    operation: Operation,
+    input: Readonly<Record<string, unknown>>,
+    options: CallOptions,
+    extra: Extra = {},
+  ): Promise<unknown> {
+    return this.#send(operation, input, options, extra, (response) => response.json());
+  }
+
+  async #send<T>(
+    operation: Operation,
+    input: Readonly<Record<string, unknown>>,
+    options: CallOptions,
+    extra: Extra,
+    read: (response: Response) => Promise<T>,
+  ): Promise<T> {
     const prepared = prepareRequest(operation, input, {
       ...options,
       ...(operation.idempotent ? { idempotencyKey: options.idempotencyKey ?? this.#runtime.randomId() } : {}),
     });
     const replayable = !(extra.body instanceof ReadableStream);
     for (let attempt = 0; ; attempt += 1) {
-      const outcome = await this.#once(prepared, options.signal, extra);
-      if (outcome instanceof Response) return outcome;
-      const last = attempt >= this.#retries || !replayable || !mayRepeat(operation, outcome);
-      if (last) throw outcome;
-      await this.#runtime.sleep(this.#pauseMs(attempt, outcome), options.signal);
+      try {
+        return await this.#once(prepared, options.signal, extra, read);
+      } catch (error) {
+        const failed = error instanceof HoldfastApiError || error instanceof HoldfastConnectionError;
+        const last = attempt >= this.#retries || !replayable;
+        if (!failed || last || !mayRepeat(operation, error)) throw error;
+        await this.#runtime.sleep(this.#pauseMs(attempt, error), options.signal);
+      }
     }
   }
 
@@ -63,11 +92,12 @@ export class Connection {
     return this.#runtime.sleep(ms, signal);
   }
 
-  async #once(
+  async #once<T>(
     prepared: PreparedRequest,
     signal: AbortSignal | undefined,
-    extra: { readonly body?: Bytes; readonly headers?: Readonly<Record<string, string>> },
-  ): Promise<Response | HoldfastApiError | HoldfastConnectionError> {
+    extra: Extra,
+    read: (response: Response) => Promise<T>,
+  ): Promise<T> {
     const body = extra.body ?? prepared.json;
     const init: RequestInit & { duplex?: "half" } = {
       method: prepared.method,
@@ -83,13 +113,16 @@ export class Connection {
       ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
       ...(signal === undefined ? {} : { signal }),
     };
+    let what = "did not answer";
     try {
       const response = await this.#runtime.fetch(`${this.baseUrl}${prepared.target}`, init);
-      return response.ok ? response : await errorFromResponse(response);
+      if (!response.ok) throw await errorFromResponse(response);
+      what = "broke off its answer";
+      return await read(response);
     } catch (cause) {
-      if (signal?.aborted) throw cause;
-      return new HoldfastConnectionError(
-        `${this.baseUrl} did not answer (${reasonOf(cause)}). Is Holdfast running there? See \`holdfast status\`.`,
+      if (signal?.aborted || cause instanceof HoldfastApiError) throw cause;
+      throw new HoldfastConnectionError(
+        `${this.baseUrl} ${what} (${reasonOf(cause)}). Is Holdfast running there? See \`holdfast status\`.`,
         { cause },
       );
     }

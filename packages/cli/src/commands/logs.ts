@@ -164,10 +164,7 @@ const outlasting = async <T>(app: App, read: () => Promise<T>, signal: AbortSign
 };
 
 const passes = (error: unknown): boolean =>
-  error instanceof HoldfastConnectionError ||
-  // A body that broke off.
-  error instanceof TypeError ||
-  (error instanceof HoldfastApiError && error.retryable);
+  error instanceof HoldfastConnectionError || (error instanceof HoldfastApiError && error.retryable);
 
 /** An outage that is waited out, and how often it is looked whether it is over. */
 const outageMs = 15 * 60_000;

@@ -118,9 +118,6 @@ const watch = async (app: App, client: HoldfastClient, place: string): Promise<v
 const passingTrouble = (error: unknown): string => {
   if (error instanceof HoldfastConnectionError) return "Holdfast does not answer";
   if (error instanceof DOMException && error.name === "TimeoutError") return "Holdfast takes its time";
-  // A body that broke off.
-  if (error instanceof TypeError || error instanceof SyntaxError)
-    return "Holdfast went away in the middle of an answer";
   if (error instanceof HoldfastApiError && error.retryable) return explain(error).title;
   throw error;
 };
@@ -130,4 +127,5 @@ const refreshMs = 2000;
 const patienceMs = 8000;
 /** Computers looked at closely each time: some 360 requests a minute, of 1,200 that the key has. */
 const closely = 5;
+/** The same for one table: each is looked at twice, with two requests. */
 const closelyOnce = 200;
