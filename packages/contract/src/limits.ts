@@ -31,8 +31,9 @@ export const limits = {
   environmentBytes: 256 * 1024,
   stdinInlineBytes: 1024 * 1024,
 
-  /** Longest a request that waits may wait; clients lose patience at 60 s. */
+  /** Longest a request that waits may wait, and longest until one whose work goes on by itself is answered; clients lose patience at 60 s. */
   waitMs: 50_000,
+  answerMs: 55_000,
   execDefaultWaitMs: 30_000,
   processTimeoutMs: 7 * 24 * 3600 * 1000,
   /** Processes that are remembered for each computer, running ones not counted; the agent keeps as many. */

@@ -63,9 +63,9 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     const operation: Operation = operations[request.operation];
     const progress = beginProgress(parts, request, anonymous);
     const serving = serveOrFail(request, operation, progress);
-    const first = await Promise.race([serving, progress.ended.promise]);
+    const first = await Promise.race([serving, progress.early.promise]);
     if (!(first instanceof HoldfastError)) return first;
-    // Whose key has ended gets no answer, however long the operation takes to notice. It ends and is recorded by itself.
+    // However long the operation takes from here, it ends and is recorded by itself.
     serving
       .then((late) => (late.ok ? letGo(late.result) : undefined))
       .catch((error: unknown) => parts.logger.warn("a late answer was not let go", { error }));
@@ -124,7 +124,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
       signals: [request.signal, stopping.signal],
       ended: (error) => {
         progress.endedBy = error;
-        if (!progress.done) progress.ended.resolve(error);
+        if (!progress.done) progress.early.resolve(error);
       },
     });
     progress.leave = () => {
@@ -211,6 +211,10 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
       return answered(admitted.result, true, admitted.expiresAtMs);
     }
     progress.admitted = true;
+    const leftMs = limits.answerMs - recorder.took(progress);
+    const cancelAnswer = handler.goesOn
+      ? parts.clock.after(Math.max(0, leftMs), () => progress.early.resolve(stillRunning(context)))
+      : () => {};
     const settleOnce = async (result: Result | undefined, error: unknown): Promise<void> => {
       try {
         await admit.settle({
@@ -221,6 +225,7 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
           durationMs: recorder.took(progress),
         });
       } finally {
+        cancelAnswer();
         parts.running.delete(progress.operationId);
         progress.leave();
       }
@@ -268,3 +273,14 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
     },
   });
 };
+
+const stillRunning = ({ operation, operationId, idempotencyKey }: OperationContext): HoldfastError =>
+  new HoldfastError(
+    "operation_running",
+    `${operation} takes longer than ${limits.answerMs / 1000} s and goes on; ${
+      idempotencyKey === null
+        ? "look at what it changes, it came without an idempotency key"
+        : "the same request with the same idempotency key answers its result"
+    }`,
+    { operation_id: operationId, retry_after_ms: 10_000 },
+  );

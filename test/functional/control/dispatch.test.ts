@@ -265,6 +265,67 @@ test("an operation that control left behind is reconciled at the next start, nev
   assert.equal(ran, 1);
 });
 
+test("what goes on by itself is answered before its caller gives up, and the same key finds how it ended", async (context) => {
+  const late = new Set<() => void>();
+  const clock: Clock = {
+    ...systemClock,
+    after: (ms, then) => {
+      if (ms > limits.answerMs || ms < limits.waitMs) return systemClock.after(ms, then);
+      late.add(then);
+      return () => void late.delete(then);
+    },
+  };
+  let done = Promise.withResolvers<HoldfastError | undefined>();
+  const { control, create } = await start(context, {
+    clock,
+    modules: withCreate({
+      goesOn: true,
+      run: async (operation, params, admitted) => {
+        const failure = await done.promise;
+        if (failure) throw failure;
+        return answer(operation, params, admitted);
+      },
+    }),
+  });
+  /** Asks for what takes too long, answers what is said of it, and lets it end. */
+  const slow = async (key: string | undefined, end?: HoldfastError): Promise<readonly unknown[]> => {
+    done = Promise.withResolvers();
+    const asked = create(key);
+    await until("it runs", () => late.size === 1);
+    for (const then of late) then();
+    const { status, body, headers } = await asked;
+    assert.ok(Number(headers.get("retry-after")) > 0);
+    if (key !== undefined) assert.equal((await create(key)).body["code"], "operation_running");
+    done.resolve(end);
+    await until("it is settled", () => late.size === 0);
+    return [status, body["code"], /the same idempotency key/.test(String(body["detail"]))];
+  };
+  assert.deepEqual(await slow("k1"), [409, "operation_running", true]);
+  const found = await create("k1");
+  assert.deepEqual([found.status, found.headers.get("idempotency-replayed")], [201, "true"]);
+  assert.deepEqual(await slow("k2", new HoldfastError("name_taken", "in use")), [
+    409,
+    "operation_running",
+    true,
+  ]);
+  assert.equal((await create("k2")).body["code"], "name_taken");
+  assert.deepEqual(await slow(undefined), [409, "operation_running", false]);
+  done = Promise.withResolvers();
+  done.resolve(undefined);
+  assert.equal((await create("k3")).status, 201);
+  assert.equal(late.size, 0, "no timer is left");
+  const outcomes = await query(
+    control.databaseUrl,
+    "select outcome, error from operations where operation = 'computer.create' and outcome <> 'refused' order by id",
+  );
+  assert.deepEqual(outcomes, [
+    { outcome: "succeeded", error: null },
+    { outcome: "failed", error: "name_taken" },
+    { outcome: "succeeded", error: null },
+    { outcome: "succeeded", error: null },
+  ]);
+});
+
 test("looking is recorded in batches and writes nothing on its path", async (context) => {
   // Batches wait until the test lets them go: on a busy machine the requests take longer than one batch.
   const batches: (() => void)[] = [];

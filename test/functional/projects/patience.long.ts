@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "@holdfast/contract";
 import { run } from "../../support/computer.ts";
+import { untilValue } from "../../support/until.ts";
 import { useComputer } from "../../support/use.ts";
 
 const { assistant, computer } = await useComputer();
@@ -34,4 +35,33 @@ test("git that does not end is ended, takes its locks with it, and keeps no othe
   await run(assistant, computer, "cd /work/slow && git config --unset filter.slow.clean");
   const { deployment } = await client.projects.deploy({ project: "slow", message: "Faster" });
   assert.equal(deployment.message, "Faster");
+});
+
+test("a creation that takes longer than callers wait says so, goes on, and is found with the same key", {
+  timeout: 4 * limits.answerMs,
+}, async () => {
+  // As on a host that is starved.
+  await run(
+    assistant,
+    computer,
+    `mv /usr/bin/git /usr/bin/git.quick && printf '#!/bin/sh\nsleep 16\nexec git.quick "$@"\n' > /usr/bin/git && chmod +x /usr/bin/git`,
+  );
+  const options = { idempotencyKey: "patience" };
+  const asked = performance.now();
+  await assert.rejects(assistant.once.projects.create({ computer, name: "late" }, options), {
+    code: "operation_running",
+  });
+  assert.ok(performance.now() - asked < limits.answerMs + 3_000);
+  const made = await untilValue(
+    "the creation is found",
+    () =>
+      assistant.once.projects
+        .create({ computer, name: "late" }, options)
+        .catch((error: { code: string }) =>
+          error.code === "operation_running" ? undefined : Promise.reject(error as Error),
+        ),
+    limits.answerMs,
+  );
+  assert.deepEqual([made.slug, made.state], ["late", "no_service"]);
+  await run(assistant, computer, "mv /usr/bin/git.quick /usr/bin/git");
 });

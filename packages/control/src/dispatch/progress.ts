@@ -23,9 +23,9 @@ export interface Progress extends Asked {
   digest: Buffer;
   /** True once an admitted record exists: the outcome is recorded there, not as a refusal. */
   admitted: boolean;
-  /** Resolved when the credential ends while the operation is under way. */
-  readonly ended: PromiseWithResolvers<HoldfastError>;
-  /** What it ended with; null while it is good. */
+  /** Resolved with what the caller is answered while the operation is under way: its credential has ended, or callers wait no longer. */
+  readonly early: PromiseWithResolvers<HoldfastError>;
+  /** What the credential ended with; null while it is good. */
   endedBy: HoldfastError | null;
   /** True once the operation has been done: its answer stands, also where it ended the caller's own credential. */
   done: boolean;
@@ -52,7 +52,7 @@ export const beginProgress = (parts: Parts, request: DispatchRequest, nobody: Pr
   ...askedOf(parts, request.operation, nobody, request.source),
   rate: null,
   admitted: false,
-  ended: Promise.withResolvers(),
+  early: Promise.withResolvers(),
   endedBy: null,
   done: false,
   leave: () => {},

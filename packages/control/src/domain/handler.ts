@@ -37,6 +37,11 @@ export interface Handler<Name extends OperationName, A extends Admitted = Admitt
   admit?(transaction: Transaction, context: OperationContext, params: OperationParams<Name>): Promise<A>;
   /** `admitted` is `{}` for a handler without `admit`. */
   run(context: OperationContext, params: OperationParams<Name>, admitted: A): Promise<Result<Name>>;
+  /**
+   * What `run` has begun goes on without its caller, who is answered `operation_running` after `limits.answerMs` and finds the result with the
+   * same idempotency key.
+   */
+  readonly goesOn?: boolean;
   /** The output holds a secret that is shown once: what is stored for a replay is sealed under the caller's own token. */
   readonly sealsOutput?: boolean;
   /**

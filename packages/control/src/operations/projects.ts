@@ -84,6 +84,7 @@ export const createProjectWork = (parts: ProjectPartsOfControl): ProjectWork => 
 
   // What a creation or a deploy has begun goes on when its caller goes away: a repeated request finds it done.
   const create: Handler<"project.create", AdmittedProject> = {
+    goesOn: true,
     admit: (transaction, context, params) => creation.admit(transaction, context, params),
     run: async (context, params, admitted) => {
       const deployed = await creation.make(context, admitted, stopping.signal);
@@ -94,12 +95,14 @@ export const createProjectWork = (parts: ProjectPartsOfControl): ProjectWork => 
     }),
   };
   const deploy: Handler<"project.deploy", FoundProject> = {
+    goesOn: true,
     admit: (transaction, context, params) => projects.findToRun(transaction, context, params.project),
     run: async (context, params, found) => ({
       output: await projects.deploy(context, found, params, stopping.signal),
     }),
   };
   const restore: Handler<"project.restore", FoundProject> = {
+    goesOn: true,
     admit: (transaction, context, params) => projects.findToRun(transaction, context, params.project),
     run: async (context, params, found) => ({
       output: await projects.restore(context, found, params, stopping.signal),
