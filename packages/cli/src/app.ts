@@ -15,6 +15,7 @@ import {
 import { configDirectory, type Environment } from "./config/paths.ts";
 import { readPrivateFile } from "./config/private-file.ts";
 import { CliError, exitCodes } from "./errors.ts";
+import { type OwnerSession, signInAsOwner } from "./owner/as-owner.ts";
 import type { Console } from "./terminal/console.ts";
 
 /** Options before or after any verb. Secrets come from files and prompts only: flags and environment are seen by others. */
@@ -38,6 +39,8 @@ export class App {
   options: GlobalOptions = {};
   /** Who signs in, when not the owner of the context. */
   ownerName: string | undefined;
+  /** Of `client`, once for the whole command. */
+  #session: Promise<OwnerSession> | undefined;
 
   constructor(console: Console, environment: Environment, now: () => number) {
     this.console = console;
@@ -98,12 +101,19 @@ export class App {
     return { named, url: url === undefined ? undefined : checkedUrl(url) };
   }
 
-  /** A client with the context's key. */
+  /** A client with the context's key, or signed in as the owner that `--owner` names: who may do more, or see more, says so. */
   async client(): Promise<HoldfastClient> {
+    if (this.options.owner !== undefined) return (await (this.#session ??= signInAsOwner(this))).client;
     const { context } = await this.context();
     const token = await this.key();
     this.#warnOfPlainHttp(context.url);
     return createClient({ baseUrl: context.url, token });
+  }
+
+  /** Signs out who was signed in. */
+  async close(): Promise<void> {
+    const session = await this.#session?.catch(() => undefined);
+    await session?.end();
   }
 
   /** The key of the chosen context, or of `--key-file`. */

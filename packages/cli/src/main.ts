@@ -24,6 +24,7 @@ export const main = async (argv: readonly string[]): Promise<number> => {
     if (error instanceof CommanderError) return usage(console, error, argv, program);
     return failure(app, argv, error);
   } finally {
+    await app.close();
     // A pending read of standard input must not keep a finished command alive.
     process.stdin.destroy();
   }

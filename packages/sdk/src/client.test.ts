@@ -163,7 +163,8 @@ test("an answer that breaks off is none: repeated where that is safe, else told 
   const once = clientWith(brokenOff());
   await assert.rejects(
     once.client.processes.input({ computer: "box", process: "prc_00000000000000000000", text: "x" }),
-    (error) => error instanceof HoldfastConnectionError && /broke off its answer \(terminated\)/.test(error.message),
+    (error) =>
+      error instanceof HoldfastConnectionError && /broke off its answer \(terminated\)/.test(error.message),
   );
   assert.equal(once.seen.length, 1);
 });

@@ -4,7 +4,7 @@ import { type Command, Option } from "commander";
 import type { App } from "../app.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import { every, startStopwatch } from "../lib/time.ts";
-import { asAsked, asOwner } from "../owner/as-owner.ts";
+import { asOwner } from "../owner/as-owner.ts";
 import { addOptions, inputOf } from "../options/add-options.ts";
 import { type Field, fieldsOf } from "../options/fields.ts";
 import { commandWords } from "../options/words.ts";
@@ -88,7 +88,8 @@ export const call = async (
     client.call(operation.name, input, idempotencyKey === undefined ? {} : { idempotencyKey });
   // What a ticket opens ends with the session that made it.
   if (operation.scope === "owner") return asOwner(app, send, { signOut: operation.name !== "project.open" });
-  return asAsked(app, (client) => slow(app, operation, () => send(client)));
+  const client = await app.client();
+  return slow(app, operation, () => send(client));
 };
 
 /** Says that something is happening when it takes more than a moment. */

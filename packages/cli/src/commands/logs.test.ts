@@ -40,3 +40,44 @@ test("a log with nothing in it is told as such, beside the data", async (context
   text = "hello\n";
   assert.deepEqual(await logs(), ["hello\n", ""]);
 });
+
+test("with --owner the owner asks, where no operation's own verb does either, and is signed out at the end", async (context) => {
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-logs-"));
+  context.after(() => rmSync(directory, { recursive: true }));
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    request.resume();
+    asked.push(
+      `${request.method} ${request.url?.split("?")[0]} ${request.headers.authorization ?? "nobody"}`,
+    );
+    response.setHeader("content-type", "application/json");
+    const isSession = request.url?.startsWith("/v1/session") === true;
+    response.end(
+      JSON.stringify(
+        isSession
+          ? { token: "hfs_ada" }
+          : { text: "hello\n", next_cursor: 6, more: false, truncated_bytes: 0 },
+      ),
+    );
+  }).listen(0, "127.0.0.1");
+  context.after(() => server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const words = join(directory, "passphrase");
+  writeFileSync(words, "a passphrase of Ada's\n", { mode: 0o600 });
+  const passphrase = ["--passphrase-file", words];
+  const child = spawn(
+    process.execPath,
+    [program, "logs", "box", "web", "--url", `http://127.0.0.1:${port}`, "--owner", "ada", ...passphrase],
+    { env: { HOME: directory }, stdio: ["ignore", "pipe", "inherit"] },
+  );
+  let said = "";
+  child.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  await once(child, "close");
+  assert.equal(said, "hello\n");
+  assert.deepEqual(asked, [
+    "POST /v1/sessions nobody",
+    "GET /v1/computers/box/services/web/logs Bearer hfs_ada",
+    "DELETE /v1/session Bearer hfs_ada",
+  ]);
+});

@@ -2,11 +2,13 @@ import { operations } from "@holdfast/contract";
 import { type HoldfastClient, HoldfastApiError, HoldfastConnectionError } from "@holdfast/sdk";
 import type { Command } from "commander";
 import type { App } from "../app.ts";
-import { CliError, exitCodes, ExitWith, explain } from "../errors.ts";
+import { CliError, exitCodes, explain } from "../errors.ts";
 import { parseInteger } from "../lib/units.ts";
 import { pauseUntil, startStopwatch } from "../lib/time.ts";
 import { print } from "../present/index.ts";
+import { nameInProject } from "../present/projects.ts";
 import { LogText } from "../terminal/log-text.ts";
+import { untilInterrupted } from "./until-interrupted.ts";
 
 interface Place {
   readonly computer: string;
@@ -79,9 +81,9 @@ const serviceOf = async (client: HoldfastClient, ref: string, wanted: string | u
     );
   });
   const name = wanted ?? project.definition.web;
-  const known = project.services.find((service) => service.name === `${project.name}-${name}`);
+  const known = project.services.find((service) => nameInProject(project, service) === name);
   if (known) return { computer: known.computer, service: known.name };
-  const names = project.services.map((service) => service.name.slice(project.name.length + 1));
+  const names = project.services.map((service) => nameInProject(project, service));
   throw new CliError(
     name === null ? `${project.slug} has no web service` : `${project.slug} runs no service ${name}`,
     names.length === 0 ? "Nothing of it is deployed." : `It runs ${names.join(", ")}.`,
@@ -93,19 +95,8 @@ const serviceOf = async (client: HoldfastClient, ref: string, wanted: string | u
   );
 };
 
-const logs = async (app: App, client: HoldfastClient, place: Place, values: Values): Promise<void> => {
-  const stop = new AbortController();
-  const interrupt = (): void => stop.abort();
-  process.on("SIGINT", interrupt);
-  try {
-    await copy(app, client, place, values, stop.signal);
-  } catch (error) {
-    if (!stop.signal.aborted) throw error;
-  } finally {
-    process.off("SIGINT", interrupt);
-  }
-  if (stop.signal.aborted) throw new ExitWith(exitCodes.interrupted);
-};
+const logs = (app: App, client: HoldfastClient, place: Place, values: Values): Promise<void> =>
+  untilInterrupted((signal) => copy(app, client, place, values, signal));
 
 const copy = async (
   app: App,

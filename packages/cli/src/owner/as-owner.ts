@@ -6,15 +6,35 @@ import { CliError, exitCodes, explain } from "../errors.ts";
 import { signInSecret } from "./key.ts";
 
 /**
- * Signs in, runs, and signs out. The session lives in this process only: nothing on disk would make anybody an owner who cannot say the
- * passphrase, not even a program that runs as the same user. With `signOut` false it is left to end by itself, for what ends with it; its
- * token is forgotten all the same.
+ * Signs in, runs, and signs out. With `signOut` false the session is left to end by itself, for what ends with it; its token is forgotten
+ * all the same.
  */
 export const asOwner = async <T>(
   app: App,
   run: (client: HoldfastClient) => Promise<T>,
   { signOut = true }: { readonly signOut?: boolean } = {},
 ): Promise<T> => {
+  const session = await signInAsOwner(app);
+  try {
+    return await confirming(session, run);
+  } finally {
+    if (signOut) await session.end();
+  }
+};
+
+export interface OwnerSession {
+  readonly client: HoldfastClient;
+  /** What signed it in. */
+  readonly secret: string;
+  /** Signs out. Never throws: it would end by itself, and a result must not be lost over it. */
+  end(): Promise<void>;
+}
+
+/**
+ * Signs in as the owner that `--owner` or the context names. The session lives in this process only: nothing on disk would make anybody
+ * an owner who cannot say the passphrase, not even a program that runs as the same user.
+ */
+export const signInAsOwner = async (app: App): Promise<OwnerSession> => {
   const { context } = await app.context();
   const name = app.ownerName ?? context.owner;
   if (name === undefined) {
@@ -29,17 +49,10 @@ export const asOwner = async <T>(
   const publicClient = await app.publicClient();
   const { token } = await signIn(publicClient, name, secret);
   const client = createClient({ baseUrl: publicClient.baseUrl, token });
-  try {
-    return await confirming(client, secret, run);
-  } finally {
-    // It would end by itself; that it may fail here must not hide the result.
-    if (signOut) await client.sessions.delete().catch(() => {});
-  }
+  return { client, secret, end: () => client.sessions.delete().then(noop, noop) };
 };
 
-/** With the key of the context, or as the owner that `--owner` names: who may do more, or see more, says so. */
-export const asAsked = async <T>(app: App, run: (client: HoldfastClient) => Promise<T>): Promise<T> =>
-  app.options.owner === undefined ? run(await app.client()) : asOwner(app, run);
+const noop = (): void => {};
 
 const signIn = async (
   client: HoldfastClient,
@@ -62,8 +75,7 @@ const signIn = async (
 
 /** A fresh session is confirmed; if the server thinks otherwise, say the passphrase once more and repeat. */
 const confirming = async <T>(
-  client: HoldfastClient,
-  secret: string,
+  { client, secret }: OwnerSession,
   run: (client: HoldfastClient) => Promise<T>,
 ): Promise<T> => {
   try {

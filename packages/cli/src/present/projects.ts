@@ -88,6 +88,10 @@ export const ruleText = ({ methods, path }: Rules[number]): string =>
 const deploymentText = ({ commit, message, principal, deployed_at: at }: Deployment, now: number): string =>
   `${shortCommit(commit)} ${JSON.stringify(firstLine(message))}, ${formatAge(at, now)}, by ${principal}`;
 
+/** What the definition calls a service of its project: on the computer the project's name stands before it. */
+export const nameInProject = (project: Pick<Project, "name">, { name }: Pick<Service, "name">): string =>
+  name.startsWith(`${project.name}-`) ? name.slice(project.name.length + 1) : name;
+
 /** As many digits as tell the commits of one project apart. */
 export const shortCommit = (commit: string): string => commit.slice(0, 10);
 

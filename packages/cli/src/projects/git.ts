@@ -42,7 +42,7 @@ export const git = async (
   throw new CliError(title, stderr.trim() || `git ${args[0]} ended with ${code}.`, next);
 };
 
-/** As much of an output as anybody reads. */
+/** The first mebibyte of an output; what comes after it is dropped. */
 class Kept {
   readonly #chunks: Buffer[] = [];
   #bytes = 0;

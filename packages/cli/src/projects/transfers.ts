@@ -1,4 +1,4 @@
-import { type OperationName, operations } from "@holdfast/contract";
+import { type OperationInput, type OperationName, operations } from "@holdfast/contract";
 import type { Command } from "commander";
 import type { App } from "../app.ts";
 import { CliError } from "../errors.ts";
@@ -12,38 +12,49 @@ import { print } from "../present/index.ts";
 
 /** `projects export|import`: a project's files, or its repository, as one file here. `-` is standard output or input. */
 export const addProjectTransfers = (projects: Command, app: App): void => {
-  addTransfer(projects, "project.export", "[file]", "The file to write; - for standard output", {
-    run: async (project, file, given) => {
-      const format = formatOf(file, given);
-      const { stream } = await (await app.client()).projects.export({ project, format });
-      await save(app, stream, file, `${project}.${format}`, `Exporting ${project}`);
-    },
-  });
-  addTransfer(projects, "project.import", "[file]", "A tar or a git bundle; - for standard input", {
-    run: async (project, file, given) => {
-      const client = await app.client();
-      const progress = new Progress(app, "Importing");
-      const input = { project, ...given, format: formatOf(file, given) };
-      if (file === "-") {
-        const body = progress.count(app.console.stdin as AsyncIterable<Uint8Array>);
-        return done(app, await client.projects.import(input, body), progress);
-      }
-      const handle = await openLocal(file);
-      try {
-        if (!(await handle.stat()).isFile()) {
-          throw new CliError(
-            `${file} is not a file`,
-            "A project is imported from an archive of its files or a git bundle.",
-            `Pipe an archive of a directory: \`tar c -C <directory> . | holdfast projects import ${project}\`.`,
-          );
-        }
-        const body = progress.count(handle.createReadStream({ autoClose: false, start: 0 }));
-        await done(app, await client.projects.import(input, body), progress);
-      } finally {
-        await handle.close();
-      }
-    },
-  });
+  addTransfer(
+    projects,
+    "project.export",
+    "[file]",
+    "The file to write; - for standard output",
+    (project, file, given) => exportTo(app, project, file, formatOf(file, given)),
+  );
+  addTransfer(
+    projects,
+    "project.import",
+    "[file]",
+    "A tar or a git bundle; - for standard input",
+    (project, file, given) => importFrom(app, file, { project, ...given, format: formatOf(file, given) }),
+  );
+};
+
+const exportTo = async (app: App, project: string, file: string, format: Format): Promise<void> => {
+  const { stream } = await (await app.client()).projects.export({ project, format });
+  await save(app, stream, file, `${project}.${format}`, `Exporting ${project}`);
+};
+
+const importFrom = async (app: App, file: string, input: OperationInput<"project.import">): Promise<void> => {
+  const client = await app.client();
+  const progress = new Progress(app, "Importing");
+  const send = async (chunks: AsyncIterable<Uint8Array>): Promise<void> => {
+    const output = await client.projects.import(input, progress.count(chunks));
+    progress.end();
+    await print(app, "project.import", output);
+  };
+  if (file === "-") return send(app.console.stdin as AsyncIterable<Uint8Array>);
+  const handle = await openLocal(file);
+  try {
+    if (!(await handle.stat()).isFile()) {
+      throw new CliError(
+        `${file} is not a file`,
+        "A project is imported from an archive of its files or a git bundle.",
+        `Pipe an archive of a directory: \`tar c -C <directory> . | holdfast projects import ${input.project}\`.`,
+      );
+    }
+    await send(handle.createReadStream({ autoClose: false, start: 0 }));
+  } finally {
+    await handle.close();
+  }
 };
 
 type Format = "tar" | "bundle";
@@ -53,7 +64,7 @@ const addTransfer = (
   name: OperationName,
   argument: string,
   about: string,
-  { run }: { run: (project: string, file: string, given: Record<string, unknown>) => Promise<void> },
+  run: (project: string, file: string, given: Record<string, unknown>) => Promise<void>,
 ): void => {
   const operation = operations[name];
   const fields = fieldsOf(operation, []);
@@ -78,9 +89,4 @@ const addTransfer = (
 const formatOf = (file: string, given: Readonly<Record<string, unknown>>): Format => {
   if (given["format"] !== undefined) return given["format"] === "bundle" ? "bundle" : "tar";
   return file.endsWith(".bundle") ? "bundle" : "tar";
-};
-
-const done = async (app: App, output: unknown, progress: Progress): Promise<void> => {
-  progress.end();
-  await print(app, "project.import", output);
 };

@@ -94,7 +94,7 @@ export class Collector {
   }
 }
 
-/** Page after page, as far as anybody reads. */
+/** Page after page, to the end or to the page with which there are `mostListed`. */
 const allOf = async <T>(
   list: (page: { readonly limit: number; readonly cursor?: string }) => Promise<{
     readonly items: readonly T[];
@@ -135,7 +135,7 @@ const passing: ReadonlySet<string> = new Set([
   "computer_failed",
 ]);
 
-/** Nobody reads further down. */
+/** Of computers, and of projects: nobody reads further down. */
 const mostListed = 1000;
 /** Computers that are looked at side by side. */
 const atOnce = 5;

@@ -1,4 +1,4 @@
-import { isEverything } from "../present/projects.ts";
+import { isEverything, nameInProject } from "../present/projects.ts";
 import { ofLimit, percent } from "./amounts.ts";
 import type { Project, Seen, Service } from "./collect.ts";
 
@@ -52,9 +52,7 @@ const computerRows = ({ computer, usage, cpuShare, projects, services }: Seen): 
 
 /** A project is told by its slug and does as its web service does. */
 const projectRows = (project: Project): readonly Row[] => {
-  const nameOf = ({ name }: Service): string =>
-    name.startsWith(`${project.name}-`) ? name.slice(project.name.length + 1) : name;
-  const web = project.services.find((service) => nameOf(service) === project.definition.web);
+  const web = project.services.find((service) => nameInProject(project, service) === project.definition.web);
   const others = project.services.filter((service) => service !== web);
   return [
     {
@@ -67,7 +65,7 @@ const projectRows = (project: Project): readonly Row[] => {
       address: project.address,
     },
     ...reasonRow(web && troubled.has(web.state) ? web.reason : null, 4),
-    ...others.flatMap((service) => serviceRows(service, nameOf(service), 4)),
+    ...others.flatMap((service) => serviceRows(service, nameInProject(project, service), 4)),
   ];
 };
 
