@@ -1,9 +1,15 @@
-import { HoldfastError, socketPath, supervisorMethods } from "@holdfast/contract";
-import { type Clock, type CrashPoint, createRpcClient, type Logger, type NewId } from "@holdfast/kit";
+import { HoldfastError, limits, socketPath, supervisorMethods } from "@holdfast/contract";
+import {
+  type Clock,
+  type CrashPoint,
+  createRateLimiter,
+  createRpcClient,
+  type Logger,
+  type NewId,
+} from "@holdfast/kit";
 import { ceilingCheck } from "./authority/ceilings.ts";
 import { createHostAuthority, type HostAuthority } from "./authority/host.ts";
 import { createAuthority } from "./authority/identify.ts";
-import { createRateLimiter } from "./authority/rate.ts";
 import { createTokens } from "./authority/tokens.ts";
 import { createDispatch, type RunningDispatch } from "./dispatch.ts";
 import { createReconciliation } from "./dispatch/reconcile.ts";
@@ -94,7 +100,7 @@ export const startApp = async (options: AppOptions, signal: AbortSignal): Promis
     accountId,
     authority,
     records,
-    rate: createRateLimiter(clock),
+    rate: createRateLimiter(clock, { most: limits.requestsPerWindow, windowMs: limits.requestWindowMs }),
     handlers: mergeHandlers(modules),
     running,
   });

@@ -1,10 +1,10 @@
 import { HoldfastError, limits, operations, type Operation, type OperationName } from "@holdfast/contract";
-import type { Clock, CrashPoint, Logger, NewId } from "@holdfast/kit";
+import type { Clock, CrashPoint, Logger, NewId, RateLimiter } from "@holdfast/kit";
 import { anonymousOf } from "./authority/anonymous.ts";
 import { authorize, offers } from "./authority/authorize.ts";
 import type { Authority } from "./authority/identify.ts";
+import { createConcurrency } from "./authority/concurrency.ts";
 import { createHeldBytes } from "./authority/held.ts";
-import { createConcurrency, type RateLimiter } from "./authority/rate.ts";
 import { createAdmission, type Replayed } from "./dispatch/admission.ts";
 import { asHoldfastError, retryAfter } from "./dispatch/failure.ts";
 import { createEntrances } from "./dispatch/entrance.ts";

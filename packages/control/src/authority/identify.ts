@@ -1,8 +1,7 @@
 import { HoldfastError, limits } from "@holdfast/contract";
-import { type Clock, networkOf } from "@holdfast/kit";
+import { type Clock, networkOf, Recent } from "@holdfast/kit";
 import type { Ceilings, Credential, Principal, Source } from "../domain/principal.ts";
 import { sha256 } from "../lib/digest.ts";
-import { Recent } from "../lib/recent.ts";
 import {
   credentialsChannel,
   findKeyByHash,

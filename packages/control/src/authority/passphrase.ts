@@ -1,12 +1,12 @@
 import { scrypt, timingSafeEqual, type ScryptOptions } from "node:crypto";
 import { HoldfastError } from "@holdfast/contract";
+import { FewAtOnce } from "../lib/few-at-once.ts";
 import { secretBytes } from "../lib/random.ts";
 
 /** OWASP's password storage cheat sheet, 2024: N = 2^16, r = 8, p = 2 (64 MiB for each hash under way). */
 const ownCost = { N: 1 << 16, r: 8, p: 2, maxmem: 128 * 1024 * 1024 };
-const atOnce = 2;
 /** More than these wait for longer than their senders do. */
-const mostWaiting = 64;
+const line = { atOnce: 2, waiting: 64 };
 
 /** Both throw `unavailable` when too many wait already. */
 export interface Passphrases {
@@ -17,25 +17,19 @@ export interface Passphrases {
 
 /** Two at a time; more wait, and not without end, so that sign-in attempts cannot take the memory. */
 export const createPassphrases = (cost = ownCost): Passphrases => {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  const derive = async (passphrase: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> => {
-    if (waiting.length >= mostWaiting)
-      throw new HoldfastError("unavailable", "too many sign-ins are under way", { part: "control" });
-    if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      return await new Promise<Buffer>((resolve, reject) => {
-        scrypt(passphrase.normalize("NFC"), salt, 32, options, (error, key) =>
-          error ? reject(error) : resolve(key),
-        );
-      });
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else running -= 1;
-    }
-  };
+  const few = new FewAtOnce(
+    line,
+    () => new HoldfastError("unavailable", "too many sign-ins are under way", { part: "control" }),
+  );
+  const derive = (passphrase: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> =>
+    few.run(
+      () =>
+        new Promise((resolve, reject) => {
+          scrypt(passphrase.normalize("NFC"), salt, 32, options, (error, key) =>
+            error ? reject(error) : resolve(key),
+          );
+        }),
+    );
 
   const hash = async (passphrase: string): Promise<string> => {
     const salt = secretBytes(16);

@@ -1,9 +1,7 @@
 import { HoldfastError, limits } from "@holdfast/contract";
-import type { Clock } from "@holdfast/kit";
+import { type Clock, createRateLimiter, Recent } from "@holdfast/kit";
 import type { Strangers } from "../domain/strangers.ts";
-import { FewAtOnce } from "../lib/few-at-once.ts";
-import { Recent } from "../lib/recent.ts";
-import { createRateLimiter } from "./rate.ts";
+import { databaseBusy, FewAtOnce } from "../lib/few-at-once.ts";
 
 const rememberedNames = 10_000;
 
@@ -30,8 +28,7 @@ export const createStrangers = (clock: Clock, options: StrangerOptions): Strange
 
   const lookUp = async <T>(met: boolean, load: () => Promise<T>): Promise<T> => {
     // Each of these holds a connection and what has come of its request: while the database is slow they must not pile up.
-    if (known + strange.size >= limits.lookupsAtOnce)
-      throw new HoldfastError("unavailable", "too many requests wait for the database", { part: "database" });
+    if (known + strange.size >= limits.lookupsAtOnce) throw databaseBusy();
     if (!met) return strange.run(load);
     known += 1;
     try {

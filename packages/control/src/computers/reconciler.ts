@@ -1,9 +1,8 @@
 import type { SupervisorMethods } from "@holdfast/contract";
-import type { Clock, Logger, RpcClient } from "@holdfast/kit";
+import { type Clock, type Logger, Recent, type RpcClient } from "@holdfast/kit";
 import type { Computer } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import { getComputer, observeComputer } from "../store/computers.ts";
-import { Recent } from "../lib/recent.ts";
 import type { Store } from "../store/transaction.ts";
 import { decide, type Move, type Seen } from "./decide.ts";
 import { computerEvent } from "./events.ts";

@@ -1,6 +1,7 @@
 import { HoldfastError, operations } from "@holdfast/contract";
-import type { Concurrency, RateLimiter } from "../authority/rate.ts";
-import type { Dispatch, RateState } from "../domain/dispatch.ts";
+import type { RateLimiter, RateState } from "@holdfast/kit";
+import type { Concurrency } from "../authority/concurrency.ts";
+import type { Dispatch } from "../domain/dispatch.ts";
 import type { Principal, Source } from "../domain/principal.ts";
 import type { Following } from "./follow.ts";
 

@@ -1,6 +1,5 @@
 import { HoldfastError } from "@holdfast/contract";
-import type { Logger } from "@holdfast/kit";
-import type { RateState } from "../domain/dispatch.ts";
+import type { Logger, RateState } from "@holdfast/kit";
 
 /** What the caller may know: our own errors as they are, all else as `internal` with the id under which the cause is logged. */
 export const asHoldfastError = (error: unknown, logger: Logger, operationId: string): HoldfastError => {

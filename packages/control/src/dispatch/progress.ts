@@ -1,6 +1,6 @@
 import type { HoldfastError } from "@holdfast/contract";
-import type { Clock, NewId } from "@holdfast/kit";
-import type { DispatchRequest, RateState } from "../domain/dispatch.ts";
+import type { Clock, NewId, RateState } from "@holdfast/kit";
+import type { DispatchRequest } from "../domain/dispatch.ts";
 import type { Principal, Source } from "../domain/principal.ts";
 
 /** Who asks for what, as far as it is known by now: a refusal is recorded with as much of it as there is. */

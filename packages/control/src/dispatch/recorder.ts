@@ -1,6 +1,5 @@
 import type { HoldfastError } from "@holdfast/contract";
-import { type Clock, networkOf } from "@holdfast/kit";
-import type { RateLimiter } from "../authority/rate.ts";
+import { type Clock, networkOf, type RateLimiter } from "@holdfast/kit";
 import type { RecordSink } from "../domain/record-sink.ts";
 import type { NewRecord } from "../store/records.ts";
 import type { Asked } from "./progress.ts";

@@ -1,4 +1,5 @@
 import type { HoldfastError, OperationName } from "@holdfast/contract";
+import type { RateState } from "@holdfast/kit";
 import type { Result } from "./handler.ts";
 import type { Credential, Principal, Source } from "./principal.ts";
 
@@ -20,14 +21,6 @@ export interface DispatchRequest {
   readonly body?: AsyncIterable<Uint8Array>;
   /** Where the door let the request in itself. */
   readonly entrance?: Entrance;
-}
-
-/** Requests left to this principal in the window, for RateLimit headers. */
-export interface RateState {
-  readonly limit: number;
-  readonly remaining: number;
-  readonly resetMs: number;
-  readonly windowMs: number;
 }
 
 /** Bytes that control holds for somebody while it serves one request. */

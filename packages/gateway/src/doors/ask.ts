@@ -1,5 +1,5 @@
 import { createServer, type Socket } from "node:net";
-import type { Clock, Logger } from "@holdfast/kit";
+import { type Clock, listening, type Logger, type TcpPlace } from "@holdfast/kit";
 import { readHost, readPlace } from "../head/host.ts";
 import { headGoesOn, HeadReader } from "../head/reader.ts";
 import { readRequestHead, type RequestHead } from "../head/request.ts";
@@ -8,7 +8,8 @@ import type { Page } from "./pages/page.ts";
 import { renderPage } from "./pages/render.ts";
 
 export interface AskDoor {
-  listen(where: { readonly fd: number } | { readonly host: string; readonly port: number }): Promise<number>;
+  /** Answers the port. */
+  listen(where: TcpPlace): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -72,16 +73,11 @@ export const createAskDoor = (options: {
   server.maxConnections = connections;
 
   return {
-    listen: (where) =>
-      new Promise((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(where, () => {
-          server.removeListener("error", reject);
-          server.on("error", (error) => options.logger.error("a question could not be taken", { error }));
-          const address = server.address();
-          resolve(address !== null && typeof address === "object" ? address.port : 0);
-        });
-      }),
+    listen: async (where) => {
+      const port = await listening(server, where);
+      server.on("error", (error) => options.logger.error("a question could not be taken", { error }));
+      return port;
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -6,7 +6,8 @@ export interface CertificateFiles {
   readonly keyFile: string;
 }
 
-export interface CertificateText {
+/** A certificate with its chain and its key, PEM. */
+export interface Certificate {
   readonly chain: Buffer;
   readonly key: Buffer;
 }
@@ -14,10 +15,7 @@ export interface CertificateText {
 const lookEveryMs = 30_000;
 
 /** Throws when a file is not there or may not be read. */
-export const readCertificate = async ({
-  chainFile,
-  keyFile,
-}: CertificateFiles): Promise<CertificateText> => ({
+export const readCertificate = async ({ chainFile, keyFile }: CertificateFiles): Promise<Certificate> => ({
   chain: await readFile(chainFile),
   key: await readFile(keyFile),
 });
@@ -25,7 +23,7 @@ export const readCertificate = async ({
 /** Uses a renewed certificate within half a minute; one that does not fit is told of, and the one before stays in use. */
 export const watchCertificate = async (options: {
   readonly files: CertificateFiles;
-  readonly use: (certificate: CertificateText) => void;
+  readonly use: (certificate: Certificate) => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;

@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { HoldfastError } from "@holdfast/contract";
+import { listening, type UnixPlace } from "../listening.ts";
 import type { Logger } from "../logger.ts";
 import { encodeMessage, readMessages } from "./frames.ts";
 import { requestMessage, type RpcHandlers, type RpcMethods } from "./schema.ts";
@@ -9,8 +10,7 @@ const connectionLimit = 64;
 const callLimit = 512;
 
 export interface RpcServer {
-  /** Takes an inherited descriptor or a path. */
-  listen(where: { readonly fd: number } | { readonly path: string }): Promise<void>;
+  listen(where: UnixPlace): Promise<void>;
   /** Ends connections and stops listening. */
   close(): Promise<void>;
 }
@@ -77,14 +77,9 @@ export const createRpcServer = <M extends RpcMethods>(options: {
   };
 
   return {
-    listen: (where) =>
-      new Promise((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(where, () => {
-          server.removeListener("error", reject);
-          resolve();
-        });
-      }),
+    listen: async (where) => {
+      await listening(server, where);
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -1,5 +1,5 @@
 import type { HoldfastError } from "@holdfast/contract";
-import type { RateState } from "../../domain/dispatch.ts";
+import type { RateState } from "@holdfast/kit";
 
 export interface Problem {
   readonly status: number;

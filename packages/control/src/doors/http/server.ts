@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import { HoldfastError, limits } from "@holdfast/contract";
-import { refuseRawHead } from "@holdfast/kit";
+import { listening, refuseRawHead, type TcpPlace } from "@holdfast/kit";
 import { problemOf } from "./problem.ts";
 import { sendText } from "./reply.ts";
 import { createRoutes, type RouteParts } from "./routes.ts";
@@ -17,8 +16,8 @@ const idleMs = 65_000;
 const graceMs = 3000;
 
 export interface HttpDoor {
-  /** Takes an inherited listening descriptor, or a port to listen on. Answers the port. */
-  listen(where: { readonly fd: number } | { readonly host: string; readonly port: number }): Promise<number>;
+  /** Answers the port. */
+  listen(where: TcpPlace): Promise<number>;
   /** Stops accepting, waits a little for what is under way, then ends the rest. */
   close(): Promise<void>;
 }
@@ -79,16 +78,9 @@ export const createHttpDoor = (parts: RouteParts): HttpDoor => {
   return {
     listen: async (where) => {
       const server = open();
-      await new Promise<void>((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(where, () => {
-          server.removeListener("error", reject);
-          resolve();
-        });
-      });
+      const port = await listening(server, where);
       servers.push(server);
-      const address = server.address() as AddressInfo | string | null;
-      return typeof address === "object" && address ? address.port : 0;
+      return port;
     },
     close: async () => {
       upgrades.close();

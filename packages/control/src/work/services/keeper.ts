@@ -1,9 +1,8 @@
 import type { AgentServiceState } from "@holdfast/contract";
-import type { CrashPoint } from "@holdfast/kit";
+import { type CrashPoint, Recent } from "@holdfast/kit";
 import { AgentFault, type Agents } from "../../domain/agents.ts";
 import type { Computer } from "../../domain/computer.ts";
 import type { EventLog } from "../../domain/events.ts";
-import { Recent } from "../../lib/recent.ts";
 import { getComputer } from "../../store/computers.ts";
 import { listServices, renewEnvironments, type ServiceRow, tellServiceState } from "../../store/services.ts";
 import type { Store } from "../../store/transaction.ts";

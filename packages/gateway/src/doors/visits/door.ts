@@ -1,20 +1,16 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { limits } from "@holdfast/contract";
-import type { Clock, Logger } from "@holdfast/kit";
+import { type Clock, listening, type Logger, type TcpPlace } from "@holdfast/kit";
+import type { Certificate } from "../../lib/certificate.ts";
 import { Connection } from "./connection.ts";
 import { createLedger, type Seat } from "./ledger.ts";
 import type { RouteChange, Shared } from "./shared.ts";
 import { addressOf, isLoopback } from "./visitor-address.ts";
 
-/** A certificate with its chain and its key, PEM. */
-export interface Certificate {
-  readonly chain: Buffer;
-  readonly key: Buffer;
-}
-
 export interface VisitDoor {
-  listen(where: { readonly fd: number } | { readonly host: string; readonly port: number }): Promise<number>;
+  /** Answers the port. */
+  listen(where: TcpPlace): Promise<number>;
   /** From now on; connections that stand keep theirs. Throws when it is none. */
   useCertificate(certificate: Certificate): void;
   routeChanged(change: RouteChange): void;
@@ -119,18 +115,13 @@ export const createVisitDoor = (options: {
   };
 
   return {
-    listen: (where) =>
-      new Promise((resolve, reject) => {
-        const server = certificate ? secure(certificate) : plain();
-        server.once("error", reject);
-        server.listen({ ...where, backlog }, () => {
-          server.removeListener("error", reject);
-          server.on("error", (error) => logger.error("a visitor could not be taken", { error }));
-          servers.push(server);
-          const address = server.address();
-          resolve(address !== null && typeof address === "object" ? address.port : 0);
-        });
-      }),
+    listen: async (where) => {
+      const server = certificate ? secure(certificate) : plain();
+      const port = await listening(server, { ...where, backlog });
+      server.on("error", (error) => logger.error("a visitor could not be taken", { error }));
+      servers.push(server);
+      return port;
+    },
     useCertificate: ({ chain, key }) => {
       for (const server of tlsServers) server.setSecureContext({ cert: chain, key });
     },

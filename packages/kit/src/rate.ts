@@ -1,7 +1,5 @@
-import { HoldfastError, limits } from "@holdfast/contract";
-import type { Clock } from "@holdfast/kit";
-import type { RateState } from "../domain/dispatch.ts";
-import { Recent } from "../lib/recent.ts";
+import type { Clock } from "./clock.ts";
+import { Recent } from "./recent.ts";
 
 export interface RateLimiter {
   /** Takes one out of the subject's bucket. `allowed` false: nothing was taken, `resetMs` says when there is one again. */
@@ -10,17 +8,24 @@ export interface RateLimiter {
   give(subject: string): void;
 }
 
+/** What is left to a subject. `resetMs`: until its bucket is full again. */
+export interface RateState {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetMs: number;
+  readonly windowMs: number;
+}
+
 /** How much a bucket holds, and over which time it is refilled evenly. */
 export interface RatePolicy {
   readonly most: number;
   readonly windowMs: number;
 }
 
-const subjectsLimit = 10_000;
-const requestPolicy: RatePolicy = { most: limits.requestsPerWindow, windowMs: limits.requestWindowMs };
+const subjectsLimit = 20_000;
 
-/** Token buckets in memory. A restart of control fills them, and so does being the longest unheard of among `subjectsLimit`. */
-export const createRateLimiter = (clock: Clock, policy: RatePolicy = requestPolicy): RateLimiter => {
+/** Token buckets in memory. A restart fills them, and so does being the longest unheard of among `subjectsLimit`. */
+export const createRateLimiter = (clock: Clock, policy: RatePolicy): RateLimiter => {
   const buckets = new Recent<string, { readonly tokens: number; readonly at: number }>(subjectsLimit);
   const { most, windowMs } = policy;
   const perMs = most / windowMs;
@@ -46,33 +51,5 @@ export const createRateLimiter = (clock: Clock, policy: RatePolicy = requestPoli
       };
     },
     give: (subject) => keep(subject, Math.min(most, now(subject) + 1)),
-  };
-};
-
-export interface Concurrency {
-  /** Throws `limit_reached`; the returned function gives the place back. */
-  enter(subject: string): () => void;
-}
-
-export const createConcurrency = (limit: number, what: string): Concurrency => {
-  const running = new Map<string, number>();
-  return {
-    enter: (subject) => {
-      const now = running.get(subject) ?? 0;
-      if (now >= limit)
-        throw new HoldfastError("limit_reached", `${now} ${what} are under way already`, {
-          limit,
-          counts: what,
-        });
-      running.set(subject, now + 1);
-      let left = false;
-      return () => {
-        if (left) return;
-        left = true;
-        const rest = (running.get(subject) ?? 1) - 1;
-        if (rest === 0) running.delete(subject);
-        else running.set(subject, rest);
-      };
-    },
   };
 };
