@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { idSchema } from "../ids.ts";
 import { limits } from "../limits.ts";
-import { publicRule } from "../programs/gateway.ts";
+import { publicRule, wholeProject } from "../programs/gateway.ts";
 import { nextCursor, page, timestamp } from "./common.ts";
 import { operation } from "./define.ts";
 import { projectRef, projectView } from "./projects.ts";
@@ -20,7 +20,7 @@ export const projectPublish = operation({
       .array(publicRule)
       .min(1)
       .max(limits.publicRulesPerProject)
-      .default([{ methods: null, path: "/*" }])
+      .default([wholeProject])
       .describe("What is open: methods (null: all) and a path, exact or ending in `*`. Default: everything"),
   }),
   output: projectView,

@@ -20,6 +20,15 @@ export const publicRule = z.object({
   path: z.string().startsWith("/").max(1024),
 });
 
+/** The path of a rule about a whole project. */
+export const wholePath = "/*";
+/** The rule by which all of a project is open. */
+export const wholeProject: PublicRule = { methods: null, path: wholePath };
+
+/** Whether a rule opens everything, so that nothing depends on how an app reads method and path. */
+export const opensEverything = ({ methods, path }: PublicRule): boolean =>
+  methods === null && path === wholePath;
+
 export const route = project.extend({
   slug: z.string(),
   computer_id: idSchema("computer"),

@@ -1,4 +1,4 @@
-import type { AgentServiceState, OperationOutput } from "@holdfast/contract";
+import { type AgentServiceState, opensEverything, type OperationOutput } from "@holdfast/contract";
 import { serviceName } from "../domain/project.ts";
 import { projectAddress } from "../lib/address.ts";
 import { timestamp } from "../lib/timestamp.ts";
@@ -114,10 +114,7 @@ const nextOf = (view: ProjectView, due: boolean): string[] => {
           `Ask an owner to look (holdfast projects open ${view.slug}) and to open it to everyone (holdfast projects publish ${view.slug}).`,
         ]
       : [
-          `Everyone reaches it at ${view.address}${isWhole(view.published) ? "" : ", as far as `published` says"}.`,
+          `Everyone reaches it at ${view.address}${view.published?.some(opensEverything) === true ? "" : ", as far as `published` says"}.`,
         ];
   return [...now, files, ...open];
 };
-
-const isWhole = (published: ProjectView["published"]): boolean =>
-  published?.some(({ methods, path }) => methods === null && path === "/*") ?? false;

@@ -1,7 +1,7 @@
-import { limits, type Route } from "@holdfast/contract";
+import { limits, opensEverything, type Route } from "@holdfast/contract";
 import { readPlace } from "../head/host.ts";
 import type { RequestHead } from "../head/request.ts";
-import { matchRule, opensEverything } from "../routes/rules.ts";
+import { matchRule } from "../routes/rules.ts";
 import type { RouteTable } from "../routes/table.ts";
 import { isSafeWithCookie } from "./cross-site.ts";
 import { nobodysProject } from "./nobodys-project.ts";

@@ -1,4 +1,4 @@
-import type { PublicRule } from "@holdfast/contract";
+import { type PublicRule, wholePath } from "@holdfast/contract";
 import { isPlain } from "../head/path.ts";
 
 /**
@@ -14,16 +14,11 @@ export const matchRule = (
   return published.find((rule) => matchesMethod(rule, method) && matchesPath(rule.path, path));
 };
 
-/** Whether a rule opens everything, so that nothing depends on how an app reads method and path. */
-export const opensEverything = (rule: PublicRule): boolean => rule.methods === null && isWhole(rule.path);
-
-const isWhole = (path: string): boolean => path === "/*";
-
 const matchesMethod = ({ methods }: PublicRule, method: string): boolean =>
   methods === null || methods.includes(method) || (method === "HEAD" && methods.includes("GET"));
 
 const matchesPath = (rule: string, path: string): boolean => {
-  if (isWhole(rule)) return true;
+  if (rule === wholePath) return true;
   if (!isPlain(path)) return false;
   return rule.endsWith("*") ? path.startsWith(rule.slice(0, -1)) : path === rule;
 };
