@@ -4,12 +4,14 @@ import { HoldfastError } from "@holdfast/contract";
 export class FewAtOnce {
   readonly #atOnce: number;
   readonly #waiting: number;
+  readonly #refusal: () => HoldfastError;
   readonly #turns: (() => void)[] = [];
   #running = 0;
 
-  constructor(limits: { readonly atOnce: number; readonly waiting: number }) {
+  constructor(limits: { readonly atOnce: number; readonly waiting: number }, refusal = databaseBusy) {
     this.#atOnce = limits.atOnce;
     this.#waiting = limits.waiting;
+    this.#refusal = refusal;
   }
 
   /** Those that run or wait. */
@@ -17,13 +19,10 @@ export class FewAtOnce {
     return this.#running + this.#turns.length;
   }
 
-  /** Throws `unavailable`, and runs nothing, when too many wait already. */
+  /** Throws the refusal (by itself `unavailable`), and runs nothing, when too many wait already. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running >= this.#atOnce) {
-      if (this.#turns.length >= this.#waiting)
-        throw new HoldfastError("unavailable", "too many requests wait for the database", {
-          part: "database",
-        });
+      if (this.#turns.length >= this.#waiting) throw this.#refusal();
       // Whoever ends hands its place on.
       await new Promise<void>((resolve) => this.#turns.push(resolve));
     } else this.#running += 1;
@@ -36,3 +35,6 @@ export class FewAtOnce {
     }
   }
 }
+
+export const databaseBusy = (): HoldfastError =>
+  new HoldfastError("unavailable", "too many requests wait for the database", { part: "database" });
