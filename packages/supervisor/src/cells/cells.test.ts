@@ -12,6 +12,7 @@ import type { CellParts } from "./parts.ts";
 import { createRecords } from "./records.ts";
 
 const [one, other] = ["cmp_00000000000000000001", "cmp_00000000000000000002"];
+const cellOf = (computerId: string): string => computerId.replace("cmp", "cel");
 
 /** Moves only when told to. */
 const createManualClock = (): Clock & { readonly pass: (ms: number) => void } => {
@@ -57,7 +58,7 @@ const useCells = async (
   for (const [slot, computerId] of [one, other].entries())
     await kept.write({
       computerId,
-      cellId: computerId.replace("cmp", "cel"),
+      cellId: cellOf(computerId),
       slot,
       size: "small",
       phase: running.includes(computerId) ? "running" : "exited",
@@ -157,7 +158,7 @@ test("a cell that cannot be watched has a lease all the same, and its end is see
     state: async () => ({ populated: isPopulated, frozen: false, freezing: false }),
   });
   assert.deepEqual([stateOf(cells, one), stateOf(cells, other)], ["running", "running"]);
-  await cells.renew([{ computer_id: other, cell_id: other.replace("cmp", "cel") }], 600_000);
+  await cells.renew([{ computer_id: other, cell_id: cellOf(other) }], 600_000);
   clock.pass(300_000);
   await until("its lease has ended it", () => stateOf(cells, one) === "frozen");
   assert.deepEqual([stateOf(cells, one), stateOf(cells, other)], ["frozen", "running"]);
@@ -180,4 +181,19 @@ test("a cell whose freezing is under way when it is adopted is a frozen one, whi
   host.full = false;
   await host.cells.thaw(one, 1000);
   assert.deepEqual([stateOf(host.cells, one), thawed], ["running", [one]]);
+});
+
+test("a computer that will not be frozen delays nobody else's lease", async (context) => {
+  const frozen = Promise.withResolvers<void>();
+  const { cells } = await useCells(context, { freeze: () => frozen.promise });
+  const leaseOf = (computerId: string): number =>
+    cells.list().find((cell) => cell.computer_id === computerId)?.lease_ends_in_ms ?? 0;
+  const freezing = cells.freeze(one);
+  const wanted = [one, other].map((id) => ({ computer_id: id, cell_id: cellOf(id) }));
+  const renewing = cells.renew(wanted, 600_000);
+  await until("the other has its lease", () => leaseOf(other) >= 500_000);
+  frozen.resolve();
+  await freezing;
+  assert.deepEqual(await renewing, []);
+  assert.deepEqual(await cells.renew([{ computer_id: other, cell_id: cellOf(one) }], 1), [cellOf(one)]);
 });
