@@ -34,8 +34,8 @@ export const setUp = async (
   const settings = await progress.step("instance", () => ensureInstance(wishes, source, agent));
   const places = placesOf(settings.instance, settings.data);
   await progress.step("directories", () => ensureDirectories(settings, places));
-  if (settings.projects?.certificate)
-    await progress.step("certificate", () => ensureCertificate(settings, places));
+  const { projects } = settings;
+  if (projects?.certificate) await progress.step("certificate", () => ensureCertificate(projects, places));
   await progress.step("program tree", () => ensureTree(source, places));
   await progress.step("pool", () => ensurePool(places, settings.pool_bytes || undefined));
   const image = await progress.step("base image", (note) => ensureImage(source, places, note));

@@ -2,7 +2,6 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { writeDurably, type Clock, type CrashPoint, type Logger } from "@holdfast/kit";
-import { lookUpUser, userNames } from "./host/users.ts";
 import { placesOf } from "./instance/places.ts";
 import type { InstanceSettings } from "./instance/settings.ts";
 import { followCertificate } from "./programs/certificate-copy.ts";
@@ -29,10 +28,8 @@ export const runLauncher = async (options: {
   crashPoint("launcher-before-announced");
   await announce(records, plans);
   crashPoint("launcher-announced");
-  const { projects } = settings;
-  const gid = projects?.certificate ? (await lookUpUser(userNames.gateway)).gid : 0;
   await Promise.all([
-    ...(projects ? [followCertificate({ projects, places, gid, clock, logger, signal })] : []),
+    followCertificate({ settings, places, clock, logger, signal }),
     ...plans.map((plan) =>
       watchProgram({
         plan,

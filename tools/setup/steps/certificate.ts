@@ -1,9 +1,9 @@
 import {
   copyCertificate,
   lookUpUser,
-  userNames,
-  type InstanceSettings,
   type Places,
+  type ProjectsSettings,
+  userNames,
 } from "@holdfast/launcher";
 import type { StepResult } from "../progress.ts";
 
@@ -12,15 +12,14 @@ import type { StepResult } from "../progress.ts";
  * boot, which says so: computers and the API come up with the host.
  */
 export const ensureCertificate = async (
-  { projects }: InstanceSettings,
+  projects: ProjectsSettings,
   places: Places,
 ): Promise<StepResult<void>> => {
-  if (!projects?.certificate) return { outcome: "skipped", detail: "none", value: undefined };
-  const { chain } = projects.certificate;
+  const detail = projects.certificate?.chain ?? "none";
   try {
     const { gid } = await lookUpUser(userNames.gateway);
     const copied = await copyCertificate(projects, places, gid);
-    return { outcome: copied ? "done" : "skipped", detail: chain, value: undefined };
+    return { outcome: copied ? "done" : "skipped", detail, value: undefined };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return { outcome: "skipped", detail: `not taken over: ${why}`, value: undefined };

@@ -28,7 +28,7 @@ import { askWhenAnswering } from "../ready.ts";
 import { removeCells } from "../steps/cells.ts";
 import { hostRegistry } from "../steps/instance.ts";
 import { releaseMount } from "../steps/loop.ts";
-import { lockPath } from "./up.ts";
+import { lockPath, removeLock } from "./up.ts";
 
 /**
  * Stops the launcher, then the programs in the opposite order of their start, and takes the instance's mounts and /run away. What is
@@ -146,9 +146,6 @@ const deleteSubvolumes = async (pool: string): Promise<void> => {
         await command(["btrfs", "subvolume", "delete", join(pool, directory, name)]);
   await command(["btrfs", "subvolume", "delete", pool]);
 };
-
-/** Only while it is held: who waits for it sees that it is gone, and takes the one that is there then. */
-const removeLock = (instance: string): Promise<void> => rm(lockPath(instance), { force: true });
 
 /** Set-up that was cut off before it wrote the settings leaves an entry in the registry and at most an empty data directory. */
 const forget = async (instance: string): Promise<void> => {

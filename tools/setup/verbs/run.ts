@@ -1,6 +1,5 @@
 import process from "node:process";
 import { once } from "node:events";
-import { rm } from "node:fs/promises";
 import {
   createBackoff,
   placesOf,
@@ -17,7 +16,7 @@ import type { HostArguments } from "../arguments.ts";
 import { root } from "../../node24.mjs";
 import { createProgress } from "../progress.ts";
 import { setUp } from "../setup.ts";
-import { lockPath, startLauncher, startPrograms } from "./up.ts";
+import { lockPath, removeLock, startLauncher, startPrograms } from "./up.ts";
 
 /**
  * Brings the instance up and stays, starting the launcher again when it dies; the programs go on meanwhile and are adopted. After a
@@ -50,7 +49,7 @@ export const run = async (options: HostArguments): Promise<number> => {
       const record = await readRecord(recordPath({ records }, "launcher"));
       const now = await readSettings(settings.data);
       // Its `down` took the lock away with everything else before we made it again.
-      if (!now) await rm(lockPath(options.instance), { force: true });
+      if (!now) await removeLock(options.instance);
       if (!record || !now || record.ended?.code === 0) return true;
       process.stderr.write("The launcher ended; the programs run on, and it is started again.\n");
       // Not waited for: it may die again while it starts, which nobody but us would notice.

@@ -1,3 +1,4 @@
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import {
@@ -45,6 +46,9 @@ export const up = async (options: HostArguments): Promise<number> => {
 
 /** Held by whatever changes the instance as a whole. */
 export const lockPath = (instance: string): string => join(hostDirectory, `${instance}.lock`);
+
+/** Only while it is held: who waits for it sees that it is gone, and takes the one that is there then. */
+export const removeLock = (instance: string): Promise<void> => rm(lockPath(instance), { force: true });
 
 /** Starts the launcher, and waits for every program. */
 export const startPrograms = async (settings: InstanceSettings, progress: Progress): Promise<void> => {

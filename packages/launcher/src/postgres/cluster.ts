@@ -1,6 +1,6 @@
-import { chown, mkdir, open, readFile, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { syncDirectory } from "@holdfast/kit";
+import { chown, mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { writeDurably } from "@holdfast/kit";
 import { command, plainEnvironment } from "../host/command.ts";
 import { removeTree } from "../host/remove.ts";
 import type { UserIds } from "../host/users.ts";
@@ -109,22 +109,6 @@ export const writeAccessFiles = async (directory: string, postgres: UserIds): Pr
   for (const [name, content] of Object.entries(accessFiles)) {
     const path = join(directory, name);
     if ((await readFile(path, "utf8").catch(() => "")) === content) continue;
-    await writeFor(postgres, path, content);
+    await writeDurably(path, content, 0o600, { owner: postgres });
   }
-};
-
-/** The owner is given by descriptor: by name it would be given to whatever the owner of the directory puts in the file's place. */
-const writeFor = async (owner: UserIds, path: string, content: string): Promise<void> => {
-  const fresh = `${path}.new`;
-  await rm(fresh, { force: true });
-  const file = await open(fresh, "wx", 0o600);
-  try {
-    await file.writeFile(content);
-    await file.chown(owner.uid, owner.gid);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(fresh, path);
-  await syncDirectory(dirname(path));
 };

@@ -1,13 +1,15 @@
-import { chmod, chown, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { chmod, chown, mkdir, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Clock, Logger } from "@holdfast/kit";
+import { writeDurably, type Clock, type Logger } from "@holdfast/kit";
+import { lookUpUser, userNames } from "../host/users.ts";
 import { readCertificate } from "../instance/certificate.ts";
 import type { Places } from "../instance/places.ts";
-import type { ProjectsSettings } from "../instance/settings.ts";
+import type { InstanceSettings, ProjectsSettings } from "../instance/settings.ts";
 
 /**
  * Copies the operator's certificate and key, if they have one, to where gateway's group alone can read them: the files themselves stay
- * root's. One file for both, replaced whole. Whether it had to be written. Throws like `readCertificate`, and leaves the copy as it was.
+ * root's. One file for both, replaced whole, also when `up` and the launcher do it at once. Whether it had to be written. Throws like
+ * `readCertificate`, and leaves the copy as it was.
  */
 export const copyCertificate = async (
   projects: ProjectsSettings,
@@ -25,35 +27,25 @@ export const copyCertificate = async (
   await chown(directory, 0, gid);
   await chmod(directory, 0o750);
   if ((await readFile(path, "utf8").catch(() => "")) === pair) return false;
-  // Two may do this at once, `up` and the launcher.
-  const fresh = `${path}.${process.pid}`;
-  await rm(fresh, { force: true });
-  const file = await open(fresh, "wx", 0o600);
-  try {
-    await file.chown(0, gid);
-    await file.chmod(0o640);
-    await file.writeFile(pair);
-  } finally {
-    await file.close();
-  }
-  await rename(fresh, path);
+  await writeDurably(path, pair, 0o640, { owner: { uid: 0, gid } });
   return true;
 };
 
 /** Certificates are renewed weeks before they expire. */
 const lookEveryMs = 60_000;
 
-/** Takes a certificate over when its files were renewed, until the signal aborts. gateway reads the copy again when that changes. */
+/** Takes the certificate over, if there is one, when its files were renewed, until the signal aborts. gateway reads the copy again then. */
 export const followCertificate = async (options: {
-  readonly projects: ProjectsSettings;
+  readonly settings: Pick<InstanceSettings, "projects">;
   readonly places: Pick<Places, "certificate">;
-  readonly gid: number;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }): Promise<void> => {
-  const { projects, places, gid, clock, logger, signal } = options;
-  if (projects.certificate === null) return;
+  const { places, clock, logger, signal } = options;
+  const { projects } = options.settings;
+  if (!projects?.certificate) return;
+  const { gid } = await lookUpUser(userNames.gateway);
   let said = "";
   while (!signal.aborted) {
     const problem = await copyCertificate(projects, places, gid).then(

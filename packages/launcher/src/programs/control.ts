@@ -1,7 +1,8 @@
-import { controlLauncherMethods, socketPath } from "@holdfast/contract";
-import { createRpcClient, type Clock } from "@holdfast/kit";
+import { socketPath } from "@holdfast/contract";
+import type { Clock } from "@holdfast/kit";
 import type { Places } from "../instance/places.ts";
 import { projectsAddress, publicAddress, type InstanceSettings } from "../instance/settings.ts";
+import { launcherDoor } from "./launcher-door.ts";
 import { nodeProgram } from "./node-program.ts";
 import type { ProgramPlan } from "./plan.ts";
 import type { Callers } from "./supervisor.ts";
@@ -14,13 +15,7 @@ export const planControl = async (
   databaseUrl: string,
   clock: Clock,
 ): Promise<ProgramPlan> => {
-  const launcherSocket = socketPath(settings.instance, "control", "launcher");
-  const client = createRpcClient({
-    path: launcherSocket,
-    methods: controlLauncherMethods,
-    clock,
-    timeoutMs: 5000,
-  });
+  const { socket, health } = launcherDoor(settings.instance, "control", clock);
   const { projects } = settings;
   const forGateway =
     projects && gateway
@@ -59,7 +54,7 @@ export const planControl = async (
         ...forGateway.arguments,
       ],
       sockets: [
-        { kind: "unix", path: launcherSocket, gid: 0, mode: 0o600 },
+        socket,
         ...settings.listen.map((address) => ({ kind: "tcp", address }) as const),
         ...forGateway.sockets,
       ],
@@ -76,10 +71,7 @@ export const planControl = async (
         "doors/http/sign-in.ts",
       ],
     })),
-    health: async () => {
-      const { ready, detail } = await client.call("health", {});
-      return ready ? undefined : detail;
-    },
+    health,
     stopSignal: "SIGTERM",
     killSignal: "SIGKILL",
     stopMs: 10_000,

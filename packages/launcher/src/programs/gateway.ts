@@ -1,5 +1,4 @@
-import { gatewayLauncherMethods, socketPath } from "@holdfast/contract";
-import { createRpcClient, type Clock } from "@holdfast/kit";
+import type { Clock } from "@holdfast/kit";
 import { exists } from "../host/exists.ts";
 import type { UserIds } from "../host/users.ts";
 import type { Places } from "../instance/places.ts";
@@ -10,6 +9,7 @@ import {
   type ProjectsSettings,
 } from "../instance/settings.ts";
 import { copyCertificate } from "./certificate-copy.ts";
+import { launcherDoor } from "./launcher-door.ts";
 import { nodeProgram } from "./node-program.ts";
 import type { ProgramPlan } from "./plan.ts";
 
@@ -21,13 +21,7 @@ export const planGateway = async (
   gateway: UserIds,
   clock: Clock,
 ): Promise<ProgramPlan> => {
-  const launcherSocket = socketPath(settings.instance, "gateway", "launcher");
-  const client = createRpcClient({
-    path: launcherSocket,
-    methods: gatewayLauncherMethods,
-    clock,
-    timeoutMs: 5000,
-  });
+  const { socket, health } = launcherDoor(settings.instance, "gateway", clock);
   return {
     ...(await nodeProgram({
       name: "gateway",
@@ -36,7 +30,7 @@ export const planGateway = async (
       user: gateway,
       arguments: [],
       sockets: [
-        { kind: "unix", path: launcherSocket, gid: 0, mode: 0o600 },
+        socket,
         ...[projects.ask, ...projects.listen].map((address) => ({ kind: "tcp", address }) as const),
       ],
       environment: {
@@ -57,10 +51,7 @@ export const planGateway = async (
         if (!(await exists(places.certificate))) throw error;
       });
     },
-    health: async () => {
-      const { ready, detail } = await client.call("health", {});
-      return ready ? undefined : detail;
-    },
+    health,
     stopSignal: "SIGTERM",
     killSignal: "SIGKILL",
     stopMs: 10_000,

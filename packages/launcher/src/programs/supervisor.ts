@@ -3,6 +3,7 @@ import { createRpcClient, type Clock } from "@holdfast/kit";
 import type { UserIds } from "../host/users.ts";
 import type { Places } from "../instance/places.ts";
 import type { InstanceSettings } from "../instance/settings.ts";
+import { launcherDoor } from "./launcher-door.ts";
 import { nodeProgram } from "./node-program.ts";
 import type { ProgramPlan } from "./plan.ts";
 
@@ -19,12 +20,7 @@ export const planSupervisor = async (
   callers: Callers,
   clock: Clock,
 ): Promise<ProgramPlan> => {
-  const client = createRpcClient({
-    path: socketPath(settings.instance, "supervisor", "launcher"),
-    methods: supervisorLauncherMethods,
-    clock,
-    timeoutMs: 5000,
-  });
+  const { socket, health } = launcherDoor(settings.instance, "supervisor", clock);
   return {
     ...(await nodeProgram({
       name: "supervisor",
@@ -33,7 +29,7 @@ export const planSupervisor = async (
       user: undefined,
       arguments: supervisorFlags(settings, places, callers),
       sockets: [
-        { kind: "unix", path: socketPath(settings.instance, "supervisor", "launcher"), gid: 0, mode: 0o600 },
+        socket,
         {
           kind: "unix",
           path: socketPath(settings.instance, "supervisor", "control"),
@@ -45,12 +41,11 @@ export const planSupervisor = async (
       sources: ["packages/supervisor/src", "policy"],
       modules: ["app.ts", "handlers.ts", "upkeep.ts"],
     })),
-    health: async () => {
-      const { ready, detail } = await client.call("health", {});
-      return ready ? undefined : detail;
-    },
+    health,
     beforeStop: async () => {
-      await client.call("clear", {}, { timeoutMs: 120_000 });
+      const { path } = socket;
+      const client = createRpcClient({ path, methods: supervisorLauncherMethods, clock, timeoutMs: 120_000 });
+      await client.call("clear", {});
     },
     stopSignal: "SIGTERM",
     killSignal: "SIGKILL",

@@ -47,7 +47,7 @@ export const openFacts = async (options: {
     all: () => [...known.values()],
     write: async (facts, sync) => {
       const content = `${JSON.stringify({ version: 1, ...facts })}\n`;
-      await writeDurably(options.pathOf(facts.computerId), content, 0o600, sync);
+      await writeDurably(options.pathOf(facts.computerId), content, 0o600, { sync });
       known.set(facts.computerId, facts);
     },
     remove: async (computerId) => {
