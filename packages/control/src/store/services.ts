@@ -112,28 +112,30 @@ export const deleteServices = async (db: Transaction, computerId: string): Promi
  * A new cell starts its services with the computer's environment of now. A change is a new revision, so that a set that was read before it
  * cannot come after it.
  */
-export const renewEnvironments = async (store: Store, computerId: string): Promise<void> => {
-  const isOld = (db: Database | Transaction) =>
-    db
-      .selectFrom("services")
-      .innerJoin("computers", "computers.id", "services.computer_id")
-      .select("services.id")
-      .where("computers.id", "=", computerId)
-      .whereRef("services.base_environment", "is distinct from", "computers.environment");
-  // Mostly none is, and a lock is a write.
-  if ((await isOld(store.db).limit(1).execute()).length === 0) return;
-  await store.transaction(async (transaction) => {
+export const renewEnvironments = (store: Store, computerId: string): Promise<void> =>
+  store.transaction(async (transaction) => {
     // The computer's row first, as all others take them.
     await nextRevision(transaction, computerId);
     await transaction
       .updateTable("services")
       .from("computers")
       .set((all) => ({ base_environment: all.ref("computers.environment") }))
-      .where("services.id", "in", isOld(transaction))
+      .where("services.id", "in", oldEnvironments(transaction, computerId))
       .whereRef("computers.id", "=", "services.computer_id")
       .execute();
   });
-};
+
+/** Whether a service of the computer has another environment than the computer by now. Mostly none has, and renewing locks. */
+export const hasOldEnvironments = async (db: Database, computerId: string): Promise<boolean> =>
+  (await oldEnvironments(db, computerId).limit(1).execute()).length > 0;
+
+const oldEnvironments = (db: Database | Transaction, computerId: string) =>
+  db
+    .selectFrom("services")
+    .innerJoin("computers", "computers.id", "services.computer_id")
+    .select("services.id")
+    .where("computers.id", "=", computerId)
+    .whereRef("services.base_environment", "is distinct from", "computers.environment");
 
 /** The next revision of a computer's set of services: the agent refuses an older one, whatever overtakes what. */
 export const nextRevision = async (db: Transaction, computerId: string): Promise<number> =>
