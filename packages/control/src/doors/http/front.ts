@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { sha256 } from "../../lib/digest.ts";
 import { pageStyle } from "./page-style.ts";
 
 /** What a browser gets at the root of the API: where it is, and nothing about this instance. */
@@ -36,4 +36,4 @@ yours:</p>
 `;
 
 /** One style, which is written in the page; nothing that runs, loads or is sent. */
-export const frontPolicy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(pageStyle).digest("base64")}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`;
+export const frontPolicy = `default-src 'none'; style-src 'sha256-${sha256(pageStyle).toString("base64")}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`;
