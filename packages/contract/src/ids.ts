@@ -27,3 +27,11 @@ export const idPattern = (kind: IdKind): RegExp => new RegExp(`^${idPrefixes[kin
 
 export const idSchema = (kind: IdKind) =>
   z.string().regex(idPattern(kind), `an id like ${idPrefixes[kind]}_…`);
+
+/** A one-time code without what people add or mistake: spaces, hyphens and capitals; letters that look like digits are those digits. */
+export const plainLoginCode = (typed: string): string =>
+  typed
+    .toLowerCase()
+    .replaceAll(/[^0-9a-z]/g, "")
+    .replaceAll("o", "0")
+    .replaceAll(/[il]/g, "1");

@@ -1,10 +1,9 @@
+import { plainLoginCode } from "@holdfast/contract";
 import { CliError, exitCodes } from "../errors.ts";
 
 /** The code as it was typed. Throws when it cannot be one, so that nobody thinks of a passphrase first. */
 export const checkedCode = (code: string): string => {
-  // Letters that are mistaken for digits are taken for them; Holdfast reads it in the same way.
-  const plain = code.toLowerCase().replaceAll(/[\s-]/g, "").replaceAll("o", "0").replaceAll(/[il]/g, "1");
-  if (/^[0-9a-hjkmnp-tv-z]{20}$/.test(plain)) return code;
+  if (/^[0-9a-hjkmnp-tv-z]{20}$/.test(plainLoginCode(code))) return code;
   throw new CliError(
     "This is no one-time code",
     "One has 20 letters and digits, like abcde-fghjk-mnpqr-stvwx.",

@@ -1,3 +1,4 @@
+import { plainLoginCode } from "@holdfast/contract";
 import { sha256 } from "../lib/digest.ts";
 import { secretBytes } from "../lib/random.ts";
 
@@ -31,11 +32,4 @@ export const newLoginCode = (random: (bytes: number) => Buffer = secretBytes): s
   return (letters.match(/.{5}/g) ?? []).join("-");
 };
 
-export const loginCodeHash = (code: string): Buffer =>
-  sha256(
-    `code ${code
-      .toLowerCase()
-      .replaceAll(/[^0-9a-z]/g, "")
-      .replaceAll("o", "0")
-      .replaceAll(/[il]/g, "1")}`,
-  );
+export const loginCodeHash = (code: string): Buffer => sha256(`code ${plainLoginCode(code)}`);

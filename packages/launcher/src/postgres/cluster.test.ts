@@ -1,21 +1,16 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { test } from "node:test";
+import { race } from "../../../../test/support/racer.ts";
 import { writeAccessFiles } from "./cluster.ts";
 
 /** Puts a link to `victim` wherever root has just put a file. */
-const swapper = (path: string, victim: string): string => `
-  import { lstatSync, symlinkSync, unlinkSync } from "node:fs";
-  const attempt = (work) => { try { return work(); } catch { return undefined; } };
-  console.log("swapping");
-  for (;;) if (attempt(() => lstatSync(${JSON.stringify(path)}).isFile())) {
-    attempt(() => unlinkSync(${JSON.stringify(path)}));
-    attempt(() => symlinkSync(${JSON.stringify(victim)}, ${JSON.stringify(path)}));
+const swap = (path: string, victim: string): string => `
+  if (attempt(() => fs.lstatSync(${JSON.stringify(path)}).isFile())) {
+    attempt(() => fs.unlinkSync(${JSON.stringify(path)}));
+    attempt(() => fs.symlinkSync(${JSON.stringify(victim)}, ${JSON.stringify(path)}));
   }`;
 
 test("who may sign in is written for the cluster's user, who cannot make root give it another file meanwhile", async (context) => {
@@ -29,16 +24,7 @@ test("who may sign in is written for the cluster's user, who cannot make root gi
 
   await writeFile(victim, "root's", { mode: 0o640 });
   await chmod(victim, 0o640);
-  const program = swapper(join(cluster, "pg_hba.conf"), victim);
-  const racer = spawn(process.execPath, ["--input-type=module", "--eval", program], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  context.after(async () => {
-    racer.kill("SIGKILL");
-    await once(racer, "exit");
-    await rm(base, { recursive: true });
-  });
-  await once(racer.stdout, "data");
+  await race(context, base, swap(join(cluster, "pg_hba.conf"), victim));
   for (let round = 0; round < 200; round += 1) {
     await writeAccessFiles(cluster, postgres).catch(() => undefined);
     const { uid, gid, mode } = await stat(victim);
