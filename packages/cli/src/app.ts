@@ -1,6 +1,5 @@
 import { readdir, stat } from "node:fs/promises";
-import { dirname } from "node:path";
-import { runDirectory } from "@holdfast/contract";
+import { runDirectory, runRoot } from "@holdfast/contract";
 import { createClient, type HoldfastClient } from "@holdfast/sdk";
 import {
   checkedUrl,
@@ -169,7 +168,7 @@ export class App {
 /** Names of the instances that run on this machine, as far as this user can see: all for root, else only whether the first one does. */
 const instancesHere = async (): Promise<readonly string[]> => {
   try {
-    return await readdir(dirname(runDirectory("any")));
+    return await readdir(runRoot);
   } catch {
     const usual = "default";
     return stat(runDirectory(usual)).then(

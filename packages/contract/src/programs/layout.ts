@@ -1,7 +1,10 @@
 /** Where the programs of one instance meet on the host. All under root-owned directories; socket paths end at 107 bytes. */
 export const instancePattern = /^[a-z][a-z0-9-]{0,15}$/;
 
-export const runDirectory = (instance: string): string => `/run/holdfast/${instance}`;
+/** Where each instance that runs has a directory of its name. */
+export const runRoot = "/run/holdfast";
+
+export const runDirectory = (instance: string): string => `${runRoot}/${instance}`;
 
 /** The listening socket that `callee` offers to `caller` alone. */
 export const socketPath = (instance: string, callee: string, caller: string): string =>
