@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { HoldfastError } from "@holdfast/contract";
 import { createLogger, type Clock } from "@holdfast/kit";
 import { until } from "../../../../test/support/until.ts";
 import { placesOf } from "../lib/places.ts";
@@ -39,6 +40,7 @@ const useCells = async (
   context: TestContext,
   cgroups: Partial<CellParts["cgroups"]>,
   running: readonly string[] = [one, other],
+  more: object = {},
 ): Promise<{
   readonly cells: Cells;
   readonly clock: ReturnType<typeof createManualClock>;
@@ -84,6 +86,7 @@ const useCells = async (
     parallelStarts: 1,
     network: { removeLinksExcept: () => Promise.resolve(), removeLink: () => Promise.resolve() },
     bundles: { remove: () => Promise.resolve() },
+    newId: () => "cel_new",
     admission: { admit: (_bytes: number, work: () => Promise<unknown>) => work() },
     volumes: {
       get: () => {
@@ -102,6 +105,7 @@ const useCells = async (
       reclaim: () => Promise.resolve(),
       ...cgroups,
     },
+    ...more,
   };
   const cells = await openCells(parts as unknown as CellParts);
   return Object.assign(state, { cells, clock });
@@ -196,4 +200,35 @@ test("a computer that will not be frozen delays nobody else's lease", async (con
   await freezing;
   assert.deepEqual(await renewing, []);
   assert.deepEqual(await cells.renew([{ computer_id: other, cell_id: cellOf(one) }], 1), [cellOf(one)]);
+});
+
+test("why a cell did not start is told also where what is left of it cannot be taken away", async (context) => {
+  const refusal = new HoldfastError("computer_failed", "the host refused: mount: no", { step: "mount" });
+  let isStuck = false;
+  const { cells } = await useCells(
+    context,
+    {
+      create: () => Promise.resolve({ legacy: {}, unified: "" }),
+      kill: async () => {
+        if (isStuck) throw new Error("it still had processes");
+      },
+    },
+    [],
+    {
+      firstIdOf: () => 1,
+      volumes: { get: () => ({ slot: 0, image: "0" }) },
+      images: { find: () => Promise.resolve({ path: "/nonexistent" }) },
+      network: {
+        inForce: () => ({}),
+        plan: () => ({ gateway: "198.18.0.1" }),
+        removeLinksExcept: () => Promise.resolve(),
+        removeLink: () => Promise.resolve(),
+      },
+      bundles: { make: () => Promise.resolve("/nonexistent"), remove: () => Promise.resolve() },
+      helper: { start: () => Promise.reject(refusal) },
+    },
+  );
+  isStuck = true;
+  await assert.rejects(cells.start(one, "small", 1000), refusal);
+  await assert.rejects(cells.start(one, "small", 1000), /it still had processes/);
 });

@@ -13,7 +13,7 @@ export const limitsOf = (size: ComputerSize): CellLimits => {
   return { cpus, memoryBytes, pids };
 };
 
-/** Makes one cell and waits until its agent answers. When any step fails everything is taken away again and the error passed on. */
+/** Makes one cell and waits until its agent answers. When any step fails the error is passed on, and everything taken away again, if that can be. */
 export const createStarter =
   (
     parts: CellParts,
@@ -86,8 +86,15 @@ export const createStarter =
       });
       return { record: running, state: "running", leaseEndsAt, oomKills: 0, release: [] };
     } catch (error) {
-      await takeDown(computerId, volume.slot);
-      await records.remove(computerId);
+      await takeDown(computerId, volume.slot)
+        .then(() => records.remove(computerId))
+        .catch((left: unknown) =>
+          // Why it did not start is worth more to who asked for it; the next start is told of this.
+          parts.logger.error("what is left of a start that failed cannot be taken away", {
+            computer_id: computerId,
+            error: left,
+          }),
+        );
       throw error;
     }
   };
