@@ -34,8 +34,8 @@ const rememberedTokens = 10_000;
 
 /**
  * Turns credentials into principals. An answer is kept for at most `keyCacheMs` and dropped at once when a credential ends anywhere, so a
- * request costs no statement while its key is warm and a revoked key is refused within that time even if the notification is lost. Strangers
- * are counted by network.
+ * request costs no statement while its key is warm and a revoked key is refused within that time even if the notification is lost. A session
+ * that is not confirmed is searched for each time. Strangers are counted by network.
  */
 export const createAuthority = (parts: {
   readonly db: Database;
@@ -55,7 +55,8 @@ export const createAuthority = (parts: {
     const kept = cache.get(token);
     // Measured from before the statement: what it read may be that old.
     const loadedAt = parts.clock.monotonic();
-    if (kept && loadedAt - kept.loadedAt < limits.keyCacheMs) return kept.principal;
+    if (kept && loadedAt - kept.loadedAt < limits.keyCacheMs && !mayBeConfirmed(kept.principal))
+      return kept.principal;
     const hash = sha256(token);
     const principal = await strangers.meet(hash.toString("base64"), network, () =>
       load(parts.db, token, hash),
@@ -67,6 +68,10 @@ export const createAuthority = (parts: {
     cache.set(token, { principal, loadedAt });
     return principal;
   };
+
+  /** It was not, and may be by now: the answer that says so can be back before the notice is here. */
+  const mayBeConfirmed = ({ kind, confirmedUntilMs }: Principal): boolean =>
+    kind === "owner" && confirmedUntilMs <= parts.clock.now();
 
   return {
     identify: async (credential, source) => {
