@@ -54,12 +54,14 @@ test("a creation that takes longer than callers wait says so, goes on, and is fo
   assert.ok(performance.now() - asked < limits.answerMs + 3_000);
   const made = await untilValue(
     "the creation is found",
-    () =>
-      assistant.once.projects
-        .create({ computer, name: "late" }, options)
-        .catch((error: { code: string }) =>
-          error.code === "operation_running" ? undefined : Promise.reject(error as Error),
-        ),
+    async () => {
+      try {
+        return await assistant.once.projects.create({ computer, name: "late" }, options);
+      } catch (error) {
+        if ((error as { code?: string }).code === "operation_running") return undefined;
+        throw error;
+      }
+    },
     limits.answerMs,
   );
   assert.deepEqual([made.slug, made.state], ["late", "no_service"]);

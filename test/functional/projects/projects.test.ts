@@ -164,7 +164,10 @@ describe("a project", () => {
     });
     const asked = performance.now();
     const broken = await client.projects.deploy({ project: project.id });
-    assert.ok(performance.now() - asked < 12_000, "one that ends over and over is not waited for to the end");
+    assert.ok(
+      performance.now() - asked < limits.answerMs / 2,
+      "one that ends over and over is not waited for to the end",
+    );
     assert.equal(broken.project.state, "failed", JSON.stringify(broken.project.services));
     assert.match(broken.project.next[0] ?? "", /fails-web is \w+: service_logs/);
     const { text } = await client.services.logs({ computer, service: "fails-web" });
@@ -213,7 +216,7 @@ describe("a project", () => {
       ["owns-web"],
       "nothing changes before the deploy",
     );
-    await refused(client.projects.deploy({ project: project.id }), "wrong_state");
+    await refused(client.projects.deploy({ project: project.id }), "name_taken");
     await client.services.delete({ computer, service: "owns-bot" });
     const { project: deployed } = await client.projects.deploy({ project: project.id });
     assert.deepEqual(

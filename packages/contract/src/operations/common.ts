@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ErrorCode } from "../errors.ts";
 import { idPattern, idSchema } from "../ids.ts";
 import { limits } from "../limits.ts";
 
@@ -56,6 +57,16 @@ export const nextCursor = z
   .string()
   .nullable()
   .describe("Give this as `cursor` for the next page; null at the end");
+
+/** What keeps an operation from the inside of a computer. */
+export const reachErrors = [
+  "not_found",
+  "wrong_state",
+  "cell_unreachable",
+  "computer_starting",
+  "computer_failed",
+  "host_full",
+] as const satisfies readonly ErrorCode[];
 
 export const timestamp = z.string().describe("RFC 3339 time in UTC");
 

@@ -1,6 +1,15 @@
 import { z } from "zod";
 import { limits } from "../limits.ts";
-import { computerRef, flag, ifMatch, pathSchema, timestamp, userSchema, version } from "./common.ts";
+import {
+  computerRef,
+  flag,
+  ifMatch,
+  pathSchema,
+  reachErrors,
+  timestamp,
+  userSchema,
+  version,
+} from "./common.ts";
 import { operation } from "./define.ts";
 
 export const fileView = z.looseObject({
@@ -16,15 +25,7 @@ export const fileView = z.looseObject({
 });
 
 const one = { computer: computerRef, path: pathSchema };
-const reach = [
-  "not_found",
-  "wrong_state",
-  "cell_unreachable",
-  "computer_starting",
-  "computer_failed",
-  "host_full",
-] as const;
-const look = [...reach, "file_not_found", "file_kind", "file_permission"] as const;
+const look = [...reachErrors, "file_not_found", "file_kind", "file_permission"] as const;
 const change = [...look, "disk_full", "too_large"] as const;
 const mode = z
   .string()

@@ -2,7 +2,17 @@ import { z } from "zod";
 import { idPattern, idSchema } from "../ids.ts";
 import { limits } from "../limits.ts";
 import { publicRule } from "../programs/gateway.ts";
-import { computerRef, flag, ifMatch, nameSchema, nextCursor, page, timestamp, version } from "./common.ts";
+import {
+  computerRef,
+  flag,
+  ifMatch,
+  nameSchema,
+  nextCursor,
+  page,
+  reachErrors,
+  timestamp,
+  version,
+} from "./common.ts";
 import { operation } from "./define.ts";
 import { serviceDefinition, serviceView } from "./services.ts";
 
@@ -109,15 +119,7 @@ const message = z
   .refine((text) => !text.includes("\0"), "no NUL")
   .describe("What the commit says");
 const one = { project: projectRef };
-const reach = [
-  "not_found",
-  "wrong_state",
-  "cell_unreachable",
-  "computer_starting",
-  "computer_failed",
-  "host_full",
-] as const;
-const withGit = [...reach, "git_failed", "disk_full", "process_limit", "spawn_failed"] as const;
+const withGit = [...reachErrors, "git_failed", "disk_full", "process_limit", "spawn_failed"] as const;
 
 export const projectCreate = operation({
   name: "project.create",
@@ -227,7 +229,7 @@ export const projectDeploy = operation({
   input: z.object({ ...one, message: message.default("Deploy"), ...waits }),
   output: deployed,
   route: { method: "POST", path: "/v1/projects/{project}/deploy" },
-  errors: [...withGit, "operation_running", "idempotency_mismatch"],
+  errors: [...withGit, "name_taken", "operation_running", "idempotency_mismatch"],
   consequence: "prepare",
   idempotent: true,
   command: { noun: "projects", verb: "deploy", arguments: ["project"] },
@@ -281,7 +283,7 @@ export const projectRestore = operation({
   input: z.object({ ...one, commit: commitId, ...waits }),
   output: deployed,
   route: { method: "POST", path: "/v1/projects/{project}/restore" },
-  errors: [...withGit, "operation_running", "idempotency_mismatch"],
+  errors: [...withGit, "name_taken", "operation_running", "idempotency_mismatch"],
   consequence: "modify",
   idempotent: true,
   command: { noun: "projects", verb: "restore", arguments: ["project", "commit"] },

@@ -4,6 +4,7 @@ import type { CeilingCheck } from "../domain/ceilings.ts";
 import type { Computer, DesiredState } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { OperationContext } from "../domain/handler.ts";
+import { refuseStale } from "../domain/version.ts";
 import {
   changeComputer,
   computerNameIndex,
@@ -168,14 +169,7 @@ export class Lifecycle {
   ): Promise<AdmittedComputer> {
     const { ceilings, clock } = this.#parts;
     const computer = await findComputer(transaction, principal, params.computer, { lock: true });
-    if (params.if_match === undefined)
-      throw new HoldfastError("version_required", "say which version of the computer this changes", {
-        version: String(computer.version),
-      });
-    if (params.if_match !== String(computer.version))
-      throw new HoldfastError("version_mismatch", `${computer.name} has changed since it was read`, {
-        version: String(computer.version),
-      });
+    refuseStale("computer", computer, params.if_match);
     const { name, description, size, environment } = params;
     ceilings.changeComputer(principal, { name, size });
     const change: ComputerChange = { name, description, size, environment };

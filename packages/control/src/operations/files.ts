@@ -1,7 +1,8 @@
-import { HoldfastError, type OperationName } from "@holdfast/contract";
+import type { OperationName } from "@holdfast/contract";
 import type { Computer, Computers } from "../domain/computer.ts";
 import type { Handlers, OperationContext } from "../domain/handler.ts";
 import type { Files } from "../work/index.ts";
+import { bodyOf } from "./body.ts";
 
 type Names = Extract<OperationName, `file.${string}` | `archive.${string}`>;
 
@@ -85,11 +86,4 @@ export const fileHandlers = ({
         ),
     },
   };
-};
-
-const bodyOf = (context: OperationContext): AsyncIterable<Uint8Array> => {
-  if (context.body) return context.body;
-  throw new HoldfastError("invalid_input", `${context.operation} takes a body of bytes`, {
-    issues: [{ path: [], message: "a request body" }],
-  });
 };

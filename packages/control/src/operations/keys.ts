@@ -3,7 +3,6 @@ import type { Clock, NewId } from "@holdfast/kit";
 import type { NewToken } from "../authority/tokens.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { Handlers } from "../domain/handler.ts";
-import type { OperationReconciler } from "../domain/ports.ts";
 import { decodeCursor, pageOf } from "../lib/cursor.ts";
 import {
   countActiveKeys,
@@ -126,18 +125,3 @@ export const keyHandlers = (parts: {
     },
   },
 });
-
-/** Operations whose whole effect is in `settle`: without an outcome nothing happened, and the same request may be sent again. */
-export const settleOnlyReconciler: OperationReconciler = {
-  operations: [
-    "key.create",
-    "key.revoke",
-    "owner.invite",
-    "owner.remove",
-    "session.enrol",
-    "session.create",
-    "session.confirm",
-    "session.delete",
-  ],
-  reconcile: () => Promise.resolve({ outcome: "failed", error: "unavailable" }),
-};

@@ -20,7 +20,7 @@ import {
 import { computerHandlers, computerReconciler } from "./computers.ts";
 import { fileHandlers } from "./files.ts";
 import { processHandlers, processReconciler } from "./processes.ts";
-import { createProjectWork, type ProjectWork } from "./projects.ts";
+import { createProjectWork, type ProjectWork } from "./project-work.ts";
 import { serviceHandlers, serviceReconciler } from "./services.ts";
 
 export interface MachinesParts {

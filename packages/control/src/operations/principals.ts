@@ -7,8 +7,9 @@ import type { Module } from "../domain/module.ts";
 import { timestampOrNull } from "../lib/timestamp.ts";
 import { countComputers } from "../store/principals.ts";
 import type { Database } from "../store/transaction.ts";
-import { keyHandlers, settleOnlyReconciler } from "./keys.ts";
+import { keyHandlers } from "./keys.ts";
 import { ownerHandlers } from "./owners.ts";
+import { writtenAtSettling } from "./reconcilers.ts";
 import { sessionHandlers } from "./sessions.ts";
 
 /** Who there is, who one is, and signing in. */
@@ -26,7 +27,18 @@ export const createPrincipalsModule = (parts: {
     ...ownerHandlers(parts),
     ...sessionHandlers(parts),
   },
-  reconcilers: [settleOnlyReconciler],
+  reconcilers: [
+    writtenAtSettling(
+      "key.create",
+      "key.revoke",
+      "owner.invite",
+      "owner.remove",
+      "session.enrol",
+      "session.create",
+      "session.confirm",
+      "session.delete",
+    ),
+  ],
 });
 
 const whoami = (db: Database): Handlers<"principal.get"> => ({

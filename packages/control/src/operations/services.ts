@@ -2,11 +2,11 @@ import type { OperationName } from "@holdfast/contract";
 import { findComputer } from "../computers/index.ts";
 import type { Computer, Computers } from "../domain/computer.ts";
 import type { Handler, Handlers, OperationContext } from "../domain/handler.ts";
-import type { OperationReconciler } from "../domain/ports.ts";
 import { getComputer } from "../store/computers.ts";
 import { getServiceById } from "../store/services.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
 import { type AdmittedService, refuseFailed, type Services } from "../work/index.ts";
+import { writtenAtAdmission } from "./reconcilers.ts";
 
 type Names = Extract<OperationName, `service.${string}`>;
 
@@ -117,15 +117,11 @@ export const serviceHandlers = ({ db, services, computers }: ServiceHandlerParts
 };
 
 /** Definitions are written at admission; the set is sent again whenever the agent's is older. */
-export const serviceReconciler: OperationReconciler = {
-  operations: [
-    "service.create",
-    "service.update",
-    "service.start",
-    "service.stop",
-    "service.restart",
-    "service.delete",
-  ],
-  reconcile: (_transaction, unsettled) =>
-    Promise.resolve(unsettled.target === null ? undefined : { outcome: "succeeded" }),
-};
+export const serviceReconciler = writtenAtAdmission(
+  "service.create",
+  "service.update",
+  "service.start",
+  "service.stop",
+  "service.restart",
+  "service.delete",
+);

@@ -13,7 +13,7 @@ import type { Handlers } from "../domain/handler.ts";
 import { projectAddress } from "../lib/address.ts";
 import { decodeCursor, pageOf } from "../lib/cursor.ts";
 import { timestamp, timestampOrNull } from "../lib/timestamp.ts";
-import { projectEvent } from "../projects/index.ts";
+import { findProject, projectEvent } from "../projects/index.ts";
 import type { ProjectRow } from "../store/projects.ts";
 import {
   countShares,
@@ -25,7 +25,6 @@ import {
 } from "../store/shares.ts";
 import type { Database } from "../store/transaction.ts";
 import type { Rights } from "../visits/index.ts";
-import { findOne } from "./visits.ts";
 
 export interface ShareHandlerParts {
   readonly db: Database;
@@ -45,7 +44,7 @@ export const shareHandlers = (
     "share.create": {
       sealsOutput: true,
       run: async ({ principal, startedAtMs }, params) => {
-        const { id: projectId, slug } = await findOne(db, principal, params.project);
+        const { id: projectId, slug } = await findProject(db, principal, params.project);
         const { token, hash } = newToken("hfl_");
         const row: ShareRow = {
           id: ids("share"),
@@ -65,7 +64,7 @@ export const shareHandlers = (
           target: row.id,
           settle: async (transaction) => {
             // Locked: creations take turns, and one that comes after the project's end finds nothing.
-            const project = await findOne(transaction, principal, projectId, true);
+            const project = await findProject(transaction, principal, projectId, { lock: true });
             if ((await countShares(transaction, projectId, startedAtMs)) >= limits.sharesPerProject)
               throw new HoldfastError("limit_reached", `${slug} has as many shares as it may; revoke some`, {
                 limit: limits.sharesPerProject,
@@ -82,7 +81,7 @@ export const shareHandlers = (
     },
     "share.list": {
       run: async ({ principal }, params) => {
-        const { id } = await findOne(db, principal, params.project);
+        const { id } = await findProject(db, principal, params.project);
         const before = decodeCursor(params.cursor, idPattern("share"));
         const page = pageOf(
           await listShares(db, id, before, params.limit + 1),
@@ -97,7 +96,7 @@ export const shareHandlers = (
     },
     "share.revoke": {
       run: async ({ principal, startedAtMs }, params) => {
-        const project = await findOne(db, principal, params.project);
+        const project = await findProject(db, principal, params.project);
         const row = await findShare(db, project.id, params.share);
         if (!row)
           throw new HoldfastError("not_found", `there is no share ${params.share} of ${project.slug}`);

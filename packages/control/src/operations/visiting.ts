@@ -13,8 +13,9 @@ import type { Store } from "../store/transaction.ts";
 import { forgetDestroyed } from "../store/visits.ts";
 import { AccessLog, Rights, Routes, Waker } from "../visits/index.ts";
 import type { Services } from "../work/index.ts";
+import { writtenAtAdmission, writtenAtSettling } from "./reconcilers.ts";
 import { shareHandlers } from "./shares.ts";
-import { visitHandlers, visitReconcilers } from "./visits.ts";
+import { visitHandlers } from "./visits.ts";
 import { createWebServices } from "./web-services.ts";
 
 export interface VisitingParts {
@@ -63,7 +64,10 @@ export const createVisitingModule = (parts: VisitingParts): Module => {
   return {
     visits,
     handlers: { ...visitHandlers({ ...parts, db, rights }), ...shareHandlers({ ...parts, db, rights }) },
-    reconcilers: visitReconcilers,
+    reconcilers: [
+      writtenAtAdmission("project.publish", "project.unpublish"),
+      writtenAtSettling("project.open", "share.create", "share.revoke"),
+    ],
     clean: async () => {
       const nowMs = clock.now();
       await deleteOldVisits(db, nowMs);

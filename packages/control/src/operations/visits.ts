@@ -8,14 +8,11 @@ import {
 import type { NewToken } from "../authority/tokens.ts";
 import type { EventLog, NewEvent } from "../domain/events.ts";
 import type { Admitted, Handler, Handlers } from "../domain/handler.ts";
-import type { OperationReconciler } from "../domain/ports.ts";
-import type { Principal } from "../domain/principal.ts";
-import { noProject } from "../domain/project.ts";
 import { projectAddress } from "../lib/address.ts";
 import { decodeCursor, pageOf } from "../lib/cursor.ts";
 import { timestamp } from "../lib/timestamp.ts";
-import { projectEvent } from "../projects/index.ts";
-import { findProject, type ProjectRow, touchRoute } from "../store/projects.ts";
+import { findProject, projectEvent } from "../projects/index.ts";
+import { type ProjectRow, touchRoute } from "../store/projects.ts";
 import { insertTicket } from "../store/rights.ts";
 import { setPublished } from "../store/routes.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
@@ -65,13 +62,23 @@ export const visitHandlers = (parts: VisitHandlerParts): Handlers<Names> => {
   const publish: Handler<"project.publish", AdmittedProject> = {
     admit: async (transaction, { principal, startedAtMs }, { project, rules }) => {
       checkRules(rules);
-      return write(transaction, await findOne(transaction, principal, project, true), rules, startedAtMs);
+      return write(
+        transaction,
+        await findProject(transaction, principal, project, { lock: true }),
+        rules,
+        startedAtMs,
+      );
     },
     run: async ({ signal }, _params, { target }) => ({ output: await viewOf(target, signal) }),
   };
   const unpublish: Handler<"project.unpublish", AdmittedProject> = {
     admit: async (transaction, { principal, startedAtMs }, { project }) =>
-      write(transaction, await findOne(transaction, principal, project, true), null, startedAtMs),
+      write(
+        transaction,
+        await findProject(transaction, principal, project, { lock: true }),
+        null,
+        startedAtMs,
+      ),
     run: async ({ signal }, _params, { target }) => ({ output: await viewOf(target, signal) }),
   };
   return {
@@ -79,7 +86,7 @@ export const visitHandlers = (parts: VisitHandlerParts): Handlers<Names> => {
     "project.unpublish": unpublish,
     "project.open": {
       run: async ({ principal, startedAtMs }, params) => {
-        const { id, slug } = await findOne(db, principal, params.project);
+        const { id, slug } = await findProject(db, principal, params.project);
         const { token, hash } = newToken("hft_");
         const expiresAtMs = startedAtMs + limits.ticketMs;
         const address = projectAddress(projectsAddress, slug, params.port);
@@ -100,7 +107,7 @@ export const visitHandlers = (parts: VisitHandlerParts): Handlers<Names> => {
     },
     "project.access": {
       run: async ({ principal }, params) => {
-        const { id } = await findOne(db, principal, params.project);
+        const { id } = await findProject(db, principal, params.project);
         const before = decodeCursor(params.cursor, /^[0-9]{1,15}$/);
         const rows = await listAccessRecords(
           db,
@@ -128,32 +135,7 @@ export const visitHandlers = (parts: VisitHandlerParts): Handlers<Names> => {
 const textOf = (rules: readonly PublicRule[] | null): string =>
   JSON.stringify(rules?.map(({ methods, path }) => [methods, path]) ?? null);
 
-/** Throws `not_found`, also for what the principal may not see. */
-export const findOne = async (
-  db: Database | Transaction,
-  principal: Principal,
-  ref: string,
-  lock = false,
-): Promise<ProjectRow> => {
-  const project = await findProject(db, { principal, ref, lock });
-  if (!project) throw noProject(ref);
-  return project;
-};
-
 const publicationEvent = (project: ProjectRow, rules: unknown): NewEvent =>
   rules === null
     ? projectEvent(project, "project.unpublished")
     : projectEvent(project, "project.published", { rules });
-
-/** What is open to everyone is durable with the admission; a ticket without an outcome was never made, and nobody has it. */
-export const visitReconcilers: readonly OperationReconciler[] = [
-  {
-    operations: ["project.publish", "project.unpublish"],
-    reconcile: (_transaction, unsettled) =>
-      Promise.resolve(unsettled.target === null ? undefined : { outcome: "succeeded" }),
-  },
-  {
-    operations: ["project.open", "share.create", "share.revoke"],
-    reconcile: () => Promise.resolve({ outcome: "failed", error: "unavailable" }),
-  },
-];

@@ -2,7 +2,7 @@ import { HoldfastError } from "@holdfast/contract";
 import type { Clock, Logger } from "@holdfast/kit";
 import type { OperationReconciler } from "../domain/ports.ts";
 import { getComputer } from "../store/computers.ts";
-import { getProject, listCreating, type ProjectRow } from "../store/projects.ts";
+import { getProject, listCreating } from "../store/projects.ts";
 import type { Store } from "../store/transaction.ts";
 import type { Creation } from "./creation.ts";
 
@@ -38,25 +38,18 @@ export class Caretaker {
   }
 
   async #run(): Promise<void> {
-    const { clock, logger, store, nodeId, running } = this.#parts;
+    const { clock, logger, store, creation, nodeId, running } = this.#parts;
     const { signal } = this.#abort;
     while (!signal.aborted) {
       try {
         for (const project of await listCreating(store.db, nodeId))
-          if (!running.has(project.operation_id) && !signal.aborted) await this.#takeBack(project);
+          if (!running.has(project.operation_id) && !signal.aborted)
+            await creation.takeBack(project, await getComputer(store.db, project.computer_id));
       } catch (error) {
         if (!signal.aborted) logger.warn("looking for projects that were not made failed", { error });
       }
       await clock.sleep(everyMs, signal).catch(() => {});
     }
-  }
-
-  async #takeBack(project: ProjectRow): Promise<void> {
-    const { store, creation } = this.#parts;
-    const computer = await getComputer(store.db, project.computer_id);
-    // On one that sleeps it waits: what is left of it is out of sight, and only its name is held.
-    if (computer && computer.desiredState !== "destroyed" && computer.state !== "awake") return;
-    await creation.takeBack(project, computer);
   }
 }
 

@@ -2,7 +2,6 @@ import { HoldfastError, limits, type OperationParams } from "@holdfast/contract"
 import type { Clock, CrashPoint, Logger, NewId } from "@holdfast/kit";
 import { findComputer } from "../computers/index.ts";
 import type { Agent } from "../domain/agents.ts";
-import { AgentFault } from "../domain/agents.ts";
 import type { Computer } from "../domain/computer.ts";
 import type { OperationContext } from "../domain/handler.ts";
 import type { Principal } from "../domain/principal.ts";
@@ -11,18 +10,18 @@ import { readTemplate, type Template } from "../lib/templates.ts";
 import { isUniqueViolation } from "../store/errors.ts";
 import {
   countProjects,
+  deleteCreating,
   findNamed,
-  forgetProject,
-  getProject,
   insertProject,
+  lockProject,
   type NewProject,
-  projectNameIndex,
   type ProjectRow,
   projectSlugIndex,
-  takeSlug,
 } from "../store/projects.ts";
+import { giveBackSlug, takeSlug } from "../store/slugs.ts";
 import type { Store, Transaction } from "../store/transaction.ts";
 import { type CellParts, refuseFailed, withAgent } from "../work/index.ts";
+import { deleteAll, isMissing } from "./cell-files.ts";
 import { folderOf } from "./definition.ts";
 import type { Deployed, Deployer } from "./deployer.ts";
 import type { Git } from "./git.ts";
@@ -115,23 +114,26 @@ export class Creation {
   }
 
   /**
-   * Of a creation that nobody works on. Without `computer` nothing of it is on a disk. False when the computer cannot be reached: to be tried
-   * again. Does nothing to a project that lives.
+   * Of a creation that nobody works on. Without `computer` nothing of it is on a disk. When that cannot be reached it is left to the caretaker's
+   * next look. Does nothing to a project that lives.
    */
-  async takeBack(project: ProjectRow, computer: Computer | undefined): Promise<boolean> {
+  async takeBack(project: ProjectRow, computer: Computer | undefined): Promise<void> {
     const { store, crashPoint, logger } = this.#parts;
-    // A commit whose answer was lost may have been made all the same.
-    if ((await getProject(store.db, project.id))?.state !== "creating") return true;
+    // A commit whose answer was lost may have been made all the same. The lock waits for one that is still on its way.
+    const now = await store.transaction((transaction) => lockProject(transaction, project.id));
+    if (now?.state !== "creating") return;
     if (computer && computer.desiredState !== "destroyed")
       try {
         await this.#clear(project, computer);
       } catch (error) {
         logger.info("a project that was not made is not taken back yet", { project: project.id, error });
-        return false;
+        return;
       }
     crashPoint("project-before-forgotten");
-    await store.transaction((transaction) => forgetProject(transaction, project));
-    return true;
+    await store.transaction(async (transaction) => {
+      if (await deleteCreating(transaction, project.id))
+        await giveBackSlug(transaction, project.id, project.slug);
+    });
   }
 
   async #insert(
@@ -145,10 +147,7 @@ export class Creation {
         return await insertProject(transaction, { ...fresh, slug });
       } catch (error) {
         if (isUniqueViolation(error, projectSlugIndex)) throw slugTaken(slug);
-        if (!isUniqueViolation(error, projectNameIndex)) throw error;
-        throw new HoldfastError("name_taken", `there is a project ${fresh.name} on the computer already`, {
-          name: fresh.name,
-        });
+        throw error;
       }
     }
     throw slugTaken(asked ?? fresh.name);
@@ -184,8 +183,7 @@ export class Creation {
     crashPoint("project-after-files");
     const repository = new Repository(git, { computer, folder: beside, signal });
     await repository.init();
-    await repository.run(["add", "--all"]);
-    const commit = await repository.commitIndex(firstMessage(project), principal, true);
+    const commit = await repository.commitAll(firstMessage(project), principal, { allowEmpty: true });
     crashPoint("project-before-moved");
     await withAgent(this.#parts, computer, signal, (agent) =>
       agent.plain(
@@ -206,7 +204,7 @@ export class Creation {
     try {
       await agent.plain("files.stat", { path: `${folder}/.git/${markOf(project)}` });
     } catch (error) {
-      if (error instanceof AgentFault && missing.has(error.agentCode)) return;
+      if (isMissing(error)) return;
       throw error;
     }
     await deleteAll(agent, folder);
@@ -222,7 +220,7 @@ const refuseExisting = async (agent: Agent, folder: string, signal: AbortSignal)
   try {
     await agent.plain("files.stat", { path: folder }, { signal });
   } catch (error) {
-    if (error instanceof AgentFault && missing.has(error.agentCode)) return;
+    if (isMissing(error)) return;
     throw error;
   }
   throw new HoldfastError(
@@ -231,16 +229,6 @@ const refuseExisting = async (agent: Agent, folder: string, signal: AbortSignal)
     { path: folder },
   );
 };
-
-const deleteAll = async (agent: Agent, path: string): Promise<void> => {
-  try {
-    await agent.plain("files.delete", { path, recursive: true }, { waitMs: limits.projectFilesMs });
-  } catch (error) {
-    if (!(error instanceof AgentFault && missing.has(error.agentCode))) throw error;
-  }
-};
-
-const missing: ReadonlySet<string> = new Set(["not_found", "not_a_directory"]);
 
 /** While another creation of the name is under way, or is being taken back, nobody knows yet whether the name is taken. */
 const nameTaken = (computer: Computer, named: ProjectRow): HoldfastError =>

@@ -17,6 +17,7 @@ import {
 import type { Store, Transaction } from "../store/transaction.ts";
 import {
   type CellParts,
+  isNotNow,
   type Progress,
   refuseOversized,
   type ServiceKeeper,
@@ -64,7 +65,7 @@ export class Deployer {
 
   /**
    * One durable commit: services, web port, deployment, and that a project that was being created lives. Should control end after it, the set is
-   * sent to the computer when that is looked at next. Throws `not_found`, `wrong_state`, `limit_reached`; then nothing was written.
+   * sent to the computer when that is looked at next. Throws `not_found`, `name_taken`, `limit_reached`; then nothing was written.
    */
   async write(deploying: Deploying): Promise<Deployed> {
     const { store, events, clock, crashPoint, ids } = this.#parts;
@@ -93,8 +94,10 @@ export class Deployer {
       const services = servicesOf(project, project.definition, webPort, {
         [deploymentVariable]: deployment.id,
       });
-      refuseTooManyServices(computer, others, services);
-      const written = await this.#replace(transaction, computer, project, rows, services);
+      refuseClashes(computer, others, services);
+      const before = rows.filter((row) => row.project_id === project.id);
+      const written = await this.#replace(transaction, computer, project, before, services);
+      refuseOversized(computer, [...others, ...written]);
       const lives = await writeDeployed(transaction, project.id, {
         definition: project.definition,
         webPort,
@@ -143,7 +146,9 @@ export class Deployer {
         { repeatable: true },
       );
     } catch (error) {
-      if (signal.aborted || (error instanceof HoldfastError && later.has(error.code))) return [];
+      // A service that another deploy, or the project's end, has taken away meanwhile is `not_found`.
+      const gone = error instanceof HoldfastError && error.code === "not_found";
+      if (signal.aborted || gone || isNotNow(error)) return [];
       throw error;
     }
   }
@@ -152,11 +157,10 @@ export class Deployer {
     transaction: Transaction,
     computer: Computer,
     project: ProjectRow,
-    rows: readonly ServiceRow[],
+    before: readonly ServiceRow[],
     services: readonly DeployedService[],
   ): Promise<readonly ServiceRow[]> {
     const { ids, clock } = this.#parts;
-    const before = rows.filter((row) => row.project_id === project.id);
     for (const row of before)
       if (!services.some(({ name }) => name === row.name)) await deleteService(transaction, row.id);
     const written: ServiceRow[] = [];
@@ -176,7 +180,6 @@ export class Deployer {
             }),
       );
     }
-    refuseOversized(computer, [...rows.filter((row) => row.project_id !== project.id), ...written]);
     return written;
   }
 }
@@ -184,7 +187,7 @@ export class Deployer {
 /** More may be a service that waits for another to come up. */
 const hopelessRestarts = 3;
 
-const refuseTooManyServices = (
+const refuseClashes = (
   computer: Computer,
   others: readonly ServiceRow[],
   services: readonly DeployedService[],
@@ -197,18 +200,9 @@ const refuseTooManyServices = (
     );
   const taken = services.find(({ name }) => others.some((row) => row.name === name));
   if (taken)
-    throw new HoldfastError("wrong_state", `${computer.name} has another service called ${taken.name}`, {
-      state: "name_taken",
-      service: taken.name,
-    });
+    throw new HoldfastError(
+      "name_taken",
+      `${computer.name} has a service ${taken.name} that is not this project's: delete that, or call this one something else in the definition`,
+      { name: taken.name },
+    );
 };
-
-/** The computer cannot be reached now, and the set is sent when it can; or another deploy has come after this one. */
-const later: ReadonlySet<string> = new Set([
-  "not_found",
-  "host_full",
-  "computer_starting",
-  "computer_failed",
-  "cell_unreachable",
-  "unavailable",
-]);

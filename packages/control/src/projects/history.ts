@@ -1,18 +1,17 @@
 import { HoldfastError, limits, type OperationOutput, type OperationParams } from "@holdfast/contract";
-import type { NewId } from "@holdfast/kit";
+import type { OperationContext } from "../domain/handler.ts";
 import { decodeCursor, encodeCursor } from "../lib/cursor.ts";
 import { timestamp } from "../lib/timestamp.ts";
 import { deploymentsOf } from "../store/deployments.ts";
 import type { Database } from "../store/transaction.ts";
-import { type CellParts, withAgent } from "../work/index.ts";
+import type { CellParts } from "../work/index.ts";
+import { deleteTemporary, temporaryPath } from "./cell-files.ts";
 import type { FoundProject, Projects } from "./projects.ts";
-import type { Repository } from "./repository.ts";
 import { deploymentView } from "./view.ts";
 
-export interface HistoryParts extends CellParts {
+export interface HistoryParts extends Pick<CellParts, "agents"> {
   readonly db: Database;
   readonly projects: Projects;
-  readonly ids: NewId;
 }
 
 /** What git in the computer tells of a project, beside what was written down outside. */
@@ -24,9 +23,9 @@ export class History {
   }
 
   async list(
+    { signal }: OperationContext,
     { project, computer }: FoundProject,
     params: OperationParams<"project.history">,
-    signal: AbortSignal,
   ): Promise<OperationOutput<"project.history">> {
     const repository = this.#parts.projects.repository(project, computer, signal);
     // Counted from the commit that was the last one for the first page: later ones move nothing.
@@ -57,9 +56,9 @@ export class History {
   }
 
   async diff(
+    { operationId, signal }: OperationContext,
     { project, computer }: FoundProject,
     params: OperationParams<"project.diff">,
-    signal: AbortSignal,
   ): Promise<OperationOutput<"project.diff">> {
     if (params.to !== undefined && params.from === undefined)
       throw new HoldfastError("invalid_input", "to: needs `from` beside it", {
@@ -67,22 +66,14 @@ export class History {
       });
     const repository = this.#parts.projects.repository(project, computer, signal);
     const from = params.from === undefined ? await repository.head() : await repository.commit(params.from);
-    const to = params.to === undefined ? await this.#folder(repository) : await repository.commit(params.to);
-    const { text, cut } = await repository.diff(from, to, limits.replyTextBytes);
-    return { diff: text, truncated: cut };
-  }
-
-  /** What is in the folder now, new files too, as a tree. The repository's own index stays as it is. */
-  async #folder(repository: Repository): Promise<string> {
-    const { computer, signal } = repository.place;
-    const index = `/tmp/.holdfast-${this.#parts.ids("process")}`;
+    const index = temporaryPath(operationId);
     try {
-      return await repository.treeOf(index, undefined, "HEAD");
+      const to =
+        params.to === undefined ? await repository.treeToCommit(index) : await repository.commit(params.to);
+      const { text, cut } = await repository.diff(from, to, limits.replyTextBytes);
+      return { diff: text, truncated: cut };
     } finally {
-      // One that stays is a small file of the computer's own.
-      await withAgent(this.#parts, computer, signal, (agent) =>
-        agent.plain("files.delete", { path: index }),
-      ).catch(() => {});
+      if (params.to === undefined) await deleteTemporary(this.#parts.agents, computer, index);
     }
   }
 }

@@ -1,25 +1,18 @@
-import {
-  HoldfastError,
-  idPattern,
-  limits,
-  type OperationOutput,
-  type OperationParams,
-} from "@holdfast/contract";
+import { idPattern, limits, type OperationOutput, type OperationParams } from "@holdfast/contract";
 import type { Clock, CrashPoint } from "@holdfast/kit";
 import { findComputer } from "../computers/index.ts";
-import { AgentFault, AgentUnreachable } from "../domain/agents.ts";
 import type { Computer, Computers } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { OperationContext } from "../domain/handler.ts";
 import type { Principal } from "../domain/principal.ts";
 import { noProject } from "../domain/project.ts";
+import { refuseStale } from "../domain/version.ts";
 import { decodeCursor, pageOf } from "../lib/cursor.ts";
 import { getComputer, lockComputer } from "../store/computers.ts";
 import {
   changeProject,
   destroyProjects,
   findNamed,
-  findProject,
   listProjects,
   lockProject,
   type ProjectRow,
@@ -27,15 +20,17 @@ import {
 } from "../store/projects.ts";
 import { deleteServicesOfProject, nextRevision } from "../store/services.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
-import { agentIfAwake, type CellParts, refuseFailed, type ServiceKeeper, withAgent } from "../work/index.ts";
+import { type CellParts, refuseFailed, type ServiceKeeper, withAgent } from "../work/index.ts";
+import { deleteAll } from "./cell-files.ts";
 import { checkProject, folderOf } from "./definition.ts";
 import type { Deployed, Deployer } from "./deployer.ts";
 import { projectEvent } from "./events.ts";
+import { findProject } from "./find.ts";
 import type { Git } from "./git.ts";
-import type { Looking } from "./looking.ts";
 import { Repository } from "./repository.ts";
 import type { Turns } from "./turns.ts";
 import { deploymentView, type ProjectView } from "./view.ts";
+import type { ProjectViews } from "./views.ts";
 
 export interface ProjectsParts extends CellParts {
   readonly db: Database;
@@ -45,7 +40,7 @@ export interface ProjectsParts extends CellParts {
   readonly crashPoint: CrashPoint;
   readonly computers: Computers;
   readonly deployer: Deployer;
-  readonly looking: Looking;
+  readonly views: ProjectViews;
   readonly git: Git;
   readonly turns: Turns;
 }
@@ -69,9 +64,9 @@ export class Projects {
 
   /** Throws `not_found`, also for what the principal may not see. */
   async find(db: Database | Transaction, principal: Principal, ref: string): Promise<FoundProject> {
-    const project = await findProject(db, { principal, ref });
-    const computer = project && (await getComputer(db, project.computer_id));
-    if (!project || !computer) throw noProject(ref);
+    const project = await findProject(db, principal, ref);
+    const computer = await getComputer(db, project.computer_id);
+    if (!computer) throw noProject(ref);
     return { target: project.id, project, computer };
   }
 
@@ -90,7 +85,7 @@ export class Projects {
     { principal, signal }: OperationContext,
     params: OperationParams<"project.list">,
   ): Promise<OperationOutput<"project.list">> {
-    const { db, looking } = this.#parts;
+    const { db, views } = this.#parts;
     const computer =
       params.computer === undefined ? undefined : await findComputer(db, principal, params.computer);
     const rows = await listProjects(db, {
@@ -100,7 +95,7 @@ export class Projects {
       limit: params.limit + 1,
     });
     const page = pageOf(rows, params.limit, ({ id }) => id);
-    return { projects: [...(await looking.atAll(page.rows, signal))], next_cursor: page.nextCursor };
+    return { projects: [...(await views.ofAll(page.rows, signal))], next_cursor: page.nextCursor };
   }
 
   async update(
@@ -109,17 +104,8 @@ export class Projects {
     params: OperationParams<"project.update">,
   ): Promise<{ readonly target: string; readonly project: ProjectRow }> {
     const { clock, events } = this.#parts;
-    const project = await findProject(transaction, { principal, ref: params.project, lock: true });
-    if (!project) throw noProject(params.project);
-    const version = String(project.version);
-    if (params.if_match === undefined)
-      throw new HoldfastError("version_required", "say which version of the project this changes", {
-        version,
-      });
-    if (params.if_match !== version)
-      throw new HoldfastError("version_mismatch", `${project.name} has changed since it was read`, {
-        version,
-      });
+    const project = await findProject(transaction, principal, params.project, { lock: true });
+    refuseStale("project", project, params.if_match);
     if (params.definition) checkProject(params.definition);
     const changed = await changeProject(transaction, project.id, params, clock.now());
     await events.append(transaction, projectEvent(changed, "project.updated"));
@@ -172,21 +158,20 @@ export class Projects {
     // With nothing new to commit it is an earlier commit that runs, whatever message was asked for.
     const message = await repository.subject(commit);
     const deployed = await this.#parts.deployer.write({ project, commit, message, principal, operationId });
-    return this.shown(context, deployed, waitMs);
+    return this.startAndShow(context, deployed, waitMs);
   }
 
   /** Starts what was written down, and shows it with the states it has by then. */
-  async shown(
+  async startAndShow(
     { signal, startedAtMs }: Pick<OperationContext, "signal" | "startedAtMs">,
     deployed: Deployed,
     waitMs: number,
   ): Promise<DeployOutput> {
-    const { clock, deployer, looking } = this.#parts;
+    const { clock, deployer, views } = this.#parts;
     // Getting here took its time too, and clients lose patience.
     const leftMs = Math.max(0, Math.min(waitMs, startedAtMs + limits.waitMs - clock.now()));
     const states = await deployer.start(deployed, leftMs, signal);
-    const [project] = await looking.atAll([deployed.project], signal, states);
-    if (!project) throw new Error("a view for each project");
+    const project = await views.of(deployed.project, signal, states);
     return { project, deployment: deploymentView(deployed.deployment) };
   }
 
@@ -197,10 +182,10 @@ export class Projects {
     ref: string,
   ): Promise<FoundProject> {
     const { clock, events } = this.#parts;
-    const found = await findProject(transaction, { principal, ref, destroyed: true });
+    const found = await findProject(transaction, principal, ref, { destroyed: true });
     // Its computer's row first, as all others take them.
-    const computer = found && (await lockComputer(transaction, found.computer_id));
-    const project = found && (await lockProject(transaction, found.id));
+    const computer = await lockComputer(transaction, found.computer_id);
+    const project = await lockProject(transaction, found.id);
     if (!project || !computer) throw noProject(ref);
     const [destroyed] = await destroyProjects(transaction, { id: project.id }, clock.now());
     if (!destroyed) return { target: project.id, project, computer };
@@ -215,33 +200,26 @@ export class Projects {
    * After `destroy`: tells the computer, and deletes the files if that was asked for. Throws when they cannot be deleted; the project is
    * destroyed all the same.
    */
-  async removed(
+  async finishDestroy(
     { project, computer }: FoundProject,
     deleteFiles: boolean,
     signal: AbortSignal,
   ): Promise<ProjectView> {
-    const { keeper, db, looking, crashPoint } = this.#parts;
+    const { keeper, db, views, crashPoint } = this.#parts;
     crashPoint("project-destroyed");
     if (computer.desiredState !== "destroyed") {
-      if (agentIfAwake(this.#parts, computer)) await keeper.push(computer).catch(ignoreAgent);
+      await keeper.pushIfAwake(computer);
       // Its folder is another's by now if there is a new project of the name.
       if (deleteFiles && !(await findNamed(db, computer.id, project.name)))
         await withAgent(
           this.#parts,
           computer,
           signal,
-          (agent) =>
-            agent.plain(
-              "files.delete",
-              { path: folderOf(project), recursive: true },
-              { signal, waitMs: limits.projectFilesMs },
-            ),
+          (agent) => deleteAll(agent, folderOf(project), signal),
           { repeatable: true },
-        ).catch((error: unknown) => {
-          if (!(error instanceof AgentFault && error.agentCode === "not_found")) throw error;
-        });
+        );
     }
-    return looking.at(project, signal);
+    return views.of(project, signal);
   }
 
   repository(project: ProjectRow, computer: Computer, signal: AbortSignal): Repository {
@@ -250,7 +228,3 @@ export class Projects {
 }
 
 const shortId = 12;
-
-const ignoreAgent = (error: unknown): void => {
-  if (!(error instanceof AgentFault) && !(error instanceof AgentUnreachable)) throw error;
-};

@@ -10,17 +10,22 @@ export interface Commit {
   readonly message: string;
 }
 
+export interface CommitOptions {
+  /** Also when there is nothing to commit. */
+  readonly allowEmpty?: boolean;
+}
+
 /**
  * The git repository of one project, inside its cell. All that is read from it is text from the cell: commit ids must look like ones, the
  * rest is bounded and only shown.
  */
 export class Repository {
   readonly #git: Git;
-  readonly place: GitPlace;
+  readonly #place: GitPlace;
 
   constructor(git: Git, place: GitPlace) {
     this.#git = git;
-    this.place = place;
+    this.#place = place;
   }
 
   async init(): Promise<void> {
@@ -59,15 +64,15 @@ export class Repository {
   }
 
   /** Commits all that is in the folder. Answers that commit, or the last one when nothing has changed. */
-  async commitAll(message: string, author: Principal): Promise<string> {
+  async commitAll(message: string, author: Principal, options?: CommitOptions): Promise<string> {
     await this.run(["add", "--all"]);
-    return this.commitIndex(message, author);
+    return this.commitIndex(message, author, options);
   }
 
-  /** Commits what is in the index, as `commitAll`; `empty`: also when there is nothing. */
-  async commitIndex(message: string, author: Principal, empty = false): Promise<string> {
+  /** Commits what is in the index, as `commitAll`. */
+  async commitIndex(message: string, author: Principal, options: CommitOptions = {}): Promise<string> {
     const { exitCode, said } = await this.run(
-      [...committing, ...(empty ? ["--allow-empty"] : []), "-m", message],
+      [...committing, ...(options.allowEmpty === true ? ["--allow-empty"] : []), "-m", message],
       { answers: [0, 1], environment: identityOf(author) },
     );
     // With 1 there was nothing to commit, or it did not work: then something is left over.
@@ -109,11 +114,24 @@ export class Repository {
     return records.filter((record) => record !== "").map(commitOf);
   }
 
-  /** The tree of all that is in `folder` (default: the project's), without touching the index. `index` is a file that is made for it. */
-  async treeOf(index: string, folder = this.place.folder, from?: string): Promise<string> {
-    const environment = { GIT_INDEX_FILE: index, GIT_WORK_TREE: folder };
-    if (from !== undefined) await this.run(["read-tree", from], { environment });
-    await this.run(["add", "--all", ...(from === undefined ? ["--force"] : []), "."], { environment });
+  /** The tree of all that is in `folder`, also of what git should take no notice of. The repository's own index stays as it is. */
+  treeOfFolder(folder: string, index: string): Promise<string> {
+    return this.#treeWith(["--force"], { GIT_INDEX_FILE: index, GIT_WORK_TREE: folder });
+  }
+
+  /** The tree of what `commitAll` would commit, which it leaves to do. */
+  async treeToCommit(index: string): Promise<string> {
+    const environment = { GIT_INDEX_FILE: index };
+    await this.run(["read-tree", "HEAD"], { environment });
+    return this.#treeWith([], environment);
+  }
+
+  /** `GIT_INDEX_FILE` is made for it, or filled already. */
+  async #treeWith(
+    options: readonly string[],
+    environment: Readonly<Record<string, string>>,
+  ): Promise<string> {
+    await this.run(["add", "--all", ...options, "."], { environment });
     const { stdout } = await this.run(["write-tree"], { environment });
     return commitIdOf(stdout);
   }
@@ -138,7 +156,7 @@ export class Repository {
   }
 
   run(args: readonly string[], options?: GitOptions) {
-    return this.#git(this.place, args, options);
+    return this.#git(this.#place, args, options);
   }
 }
 

@@ -1,16 +1,16 @@
 import { HoldfastError, limits, type OperationOutput, type OperationParams } from "@holdfast/contract";
-import type { Computer } from "../domain/computer.ts";
 import type { BytesResult, OperationContext } from "../domain/handler.ts";
 import type { Principal } from "../domain/principal.ts";
 import { type CellParts, type Files, withAgent } from "../work/index.ts";
-import type { Looking } from "./looking.ts";
+import { deleteTemporary, temporaryPath } from "./cell-files.ts";
 import type { FoundProject, Projects } from "./projects.ts";
 import type { Repository } from "./repository.ts";
 import type { Turns } from "./turns.ts";
+import type { ProjectViews } from "./views.ts";
 
 export interface TransferParts extends CellParts {
   readonly projects: Projects;
-  readonly looking: Looking;
+  readonly views: ProjectViews;
   readonly files: Files;
   readonly turns: Turns;
 }
@@ -29,8 +29,8 @@ export class Transfer {
     { format }: OperationParams<"project.export">,
   ): Promise<BytesResult> {
     const repository = this.#parts.projects.repository(project, computer, signal);
-    const path = `${temporary(operationId)}.${format}`;
-    const remove = (): Promise<void> => this.#remove(computer, path);
+    const path = `${temporaryPath(operationId)}.${format}`;
+    const remove = (): Promise<void> => deleteTemporary(this.#parts.agents, computer, path);
     try {
       await repository.run(
         format === "tar"
@@ -63,8 +63,8 @@ export class Transfer {
     body: AsyncIterable<Uint8Array>,
     until: AbortSignal,
   ): Promise<OperationOutput<"project.import">> {
-    const { turns, projects, looking } = this.#parts;
-    const path = temporary(operationId);
+    const { turns, projects, views } = this.#parts;
+    const path = temporaryPath(operationId);
     try {
       const options = { signal, waitMs: limits.projectFilesMs };
       await withAgent(this.#parts, computer, signal, async (agent) => {
@@ -77,26 +77,18 @@ export class Transfer {
           ? takeFiles(repository, path, principal)
           : takeCommits(repository, path, principal, force),
       );
-      return { commit, project: await looking.at(project, signal) };
+      return { commit, project: await views.of(project, signal) };
     } finally {
-      await this.#remove(computer, path);
-      await this.#remove(computer, indexOf(path));
+      await deleteTemporary(this.#parts.agents, computer, path);
+      await deleteTemporary(this.#parts.agents, computer, indexOf(path));
     }
-  }
-
-  async #remove(computer: Computer, path: string): Promise<void> {
-    // Without the caller's signal: it goes also when the caller has gone. A computer that has ended meanwhile keeps it.
-    await this.#parts.agents
-      .of(computer.id)
-      .plain("files.delete", { path, recursive: true }, { waitMs: limits.projectFilesMs })
-      .catch(() => {});
   }
 }
 
 /** The archive's files in place of the tracked ones, as a new commit. */
 const takeFiles = async (repository: Repository, path: string, principal: Principal): Promise<string> => {
   await repository.commitAll("Before an import", principal);
-  await repository.checkOut(await repository.treeOf(indexOf(path), path));
+  await repository.checkOut(await repository.treeOfFolder(path, indexOf(path)));
   return repository.commitIndex("Import files", principal);
 };
 
@@ -123,6 +115,7 @@ const takeCommits = async (
     await repository.run(["update-ref", "-m", "import", "HEAD", wanted, before]);
     return wanted;
   } finally {
+    // One that stays is overwritten by the next import.
     await repository.run(["update-ref", "-d", incoming]).catch(() => {});
   }
 };
@@ -139,7 +132,6 @@ const fetching: readonly string[] = [
 ];
 const archiveLimits = { limit_bytes: limits.uploadBytes, limit_entries: limits.archiveEntries };
 
-const temporary = (operationId: string): string => `/var/tmp/.holdfast-${operationId}`;
 const indexOf = (path: string): string => `${path}.index`;
 
 /** The branch of a bundle that is taken: main, else what its HEAD is, else its only branch. Throws `git_failed` when none is meant. */

@@ -65,6 +65,12 @@ export const getComputer = async (db: Database | Transaction, id: string): Promi
   return row && toComputer(row);
 };
 
+/** Those that there are of these, in no order. */
+export const getComputers = async (db: Database, ids: readonly string[]): Promise<readonly Computer[]> =>
+  ids.length === 0
+    ? []
+    : (await db.selectFrom("computers").selectAll().where("id", "in", ids).execute()).map(toComputer);
+
 /** Locks its row until the transaction ends: first of all locks that are taken about a computer. */
 export const lockComputer = async (transaction: Transaction, id: string): Promise<Computer | undefined> => {
   const row = await transaction

@@ -46,32 +46,35 @@ export const touchRoute = async (
 export const getProject = (db: Database | Transaction, id: string): Promise<ProjectRow | undefined> =>
   db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst();
 
-export interface ProjectRef {
-  readonly principal: Principal;
-  /** Id or slug; they never look alike. */
-  readonly ref: string;
+export interface WhichProject {
   /** Also one that is destroyed, by its id. */
   readonly destroyed?: boolean;
   /** Locks the row until the transaction ends. Take the lock of its computer's row before, if any. */
   readonly lock?: boolean;
 }
 
-/** Among those the principal may see: an owner all of the account, an assistant its own. One that is being created is not there yet. */
-export const findProject = async (
+/**
+ * Among those the principal may see: an owner all of the account, an assistant its own. `ref` is an id or a slug; they never look alike. One that
+ * is being created is not there yet.
+ */
+export const findVisibleProject = async (
   db: Database | Transaction,
-  { principal, ref, destroyed, lock }: ProjectRef,
+  principal: Principal,
+  ref: string,
+  { destroyed, lock }: WhichProject,
 ): Promise<ProjectRow | undefined> => {
   const byId = ref.startsWith("prj_");
-  let query = db
-    .selectFrom("projects")
-    .selectAll()
-    .where("account_id", "=", principal.accountId)
+  let query = visibleProjects(db, principal)
     .where(byId ? "id" : "slug", "=", ref)
     .where("state", "in", byId && destroyed === true ? ["living", "destroyed"] : ["living"]);
-  const visible = visibleTo(principal);
-  if (visible !== null) query = query.where("principal_id", "=", visible);
   if (lock === true) query = query.forUpdate();
   return query.executeTakeFirst();
+};
+
+const visibleProjects = (db: Database | Transaction, principal: Principal) => {
+  const query = db.selectFrom("projects").selectAll().where("account_id", "=", principal.accountId);
+  const visible = visibleTo(principal);
+  return visible === null ? query : query.where("principal_id", "=", visible);
 };
 
 export interface NewProject {
@@ -88,10 +91,9 @@ export interface NewProject {
   readonly nowMs: number;
 }
 
-export const projectNameIndex = "projects_name";
 export const projectSlugIndex = "projects_slug";
 
-/** As `creating`. Throws a unique violation of `projectNameIndex` or `projectSlugIndex` when there is one of that name or slug. */
+/** As `creating`. Throws a unique violation of `projectSlugIndex` when there is one of that slug. */
 export const insertProject = (db: Transaction, project: NewProject): Promise<ProjectRow> =>
   db
     .insertInto("projects")
@@ -117,39 +119,6 @@ export const insertProject = (db: Transaction, project: NewProject): Promise<Pro
     .returningAll()
     .executeTakeFirstOrThrow();
 
-/** Takes a slug that nobody ever had, or that a destroyed project of the same principal had. False when it means another's. */
-export const takeSlug = async (
-  db: Transaction,
-  project: Pick<NewProject, "id" | "accountId" | "principalId" | "slug">,
-): Promise<boolean> => {
-  const taken = await db
-    .insertInto("slugs")
-    .values({
-      slug: project.slug,
-      project_id: project.id,
-      principal_id: project.principalId,
-      account_id: project.accountId,
-    })
-    .onConflict((conflict) =>
-      conflict
-        .column("slug")
-        .doUpdateSet({ project_id: project.id })
-        .where("slugs.principal_id", "=", project.principalId)
-        .where(({ not, exists, selectFrom }) =>
-          not(
-            exists(
-              selectFrom("projects")
-                .select("projects.id")
-                .where("projects.slug", "=", project.slug)
-                .where("projects.state", "<>", "destroyed"),
-            ),
-          ),
-        ),
-    )
-    .executeTakeFirst();
-  return taken.numInsertedOrUpdatedRows === 1n;
-};
-
 /** Those of a computer that are living or being created. */
 export const countProjects = async (db: Transaction, computerId: string): Promise<number> => {
   const { count } = await db
@@ -158,7 +127,17 @@ export const countProjects = async (db: Transaction, computerId: string): Promis
     .where("computer_id", "=", computerId)
     .where("state", "<>", "destroyed")
     .executeTakeFirstOrThrow();
-  return Number(count);
+  return count;
+};
+
+/** Of a creation that came to nothing. False, and nothing deleted, when it lives by now. */
+export const deleteCreating = async (db: Transaction, id: string): Promise<boolean> => {
+  const result = await db
+    .deleteFrom("projects")
+    .where("id", "=", id)
+    .where("state", "=", "creating")
+    .executeTakeFirst();
+  return result.numDeletedRows === 1n;
 };
 
 /** The one that keeps a name from being used again on a computer. */
@@ -175,28 +154,6 @@ export const findNamed = (
     .where("state", "<>", "destroyed")
     .executeTakeFirst();
 
-/** Of a creation that came to nothing: the row goes, and the slug is free again unless an earlier project had it. */
-export const forgetProject = async (db: Transaction, { id, slug }: ProjectRow): Promise<void> => {
-  await db
-    .updateTable("slugs")
-    .set({
-      project_id: sql<string>`(select max(id) from projects where slug = ${slug} and state = 'destroyed')`,
-    })
-    .where("slug", "=", slug)
-    .where("project_id", "=", id)
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom("projects")
-          .select("projects.id")
-          .where("projects.slug", "=", slug)
-          .where("projects.state", "=", "destroyed"),
-      ),
-    )
-    .execute();
-  await db.deleteFrom("slugs").where("project_id", "=", id).execute();
-  await db.deleteFrom("projects").where("id", "=", id).where("state", "=", "creating").execute();
-};
-
 export interface ProjectFilter {
   readonly principal: Principal;
   readonly computerId: string | undefined;
@@ -209,19 +166,16 @@ export const listProjects = (
   db: Database,
   { principal, computerId, before, limit }: ProjectFilter,
 ): Promise<ProjectRow[]> => {
-  let query = db
-    .selectFrom("projects")
-    .selectAll()
-    .where("account_id", "=", principal.accountId)
-    .where("state", "=", "living");
-  const visible = visibleTo(principal);
-  if (visible !== null) query = query.where("principal_id", "=", visible);
+  let query = visibleProjects(db, principal).where("state", "=", "living");
   if (computerId !== undefined) query = query.where("computer_id", "=", computerId);
   if (before !== undefined) query = query.where("id", "<", before);
   return query.orderBy("id", "desc").limit(limit).execute();
 };
 
-/** On this node's computers, in the order in which they were begun. */
+/**
+ * On this node's computers, in the order in which they were begun. Not those whose computer sleeps or is stopped: what is left of one is out of
+ * sight then, and only its name is held.
+ */
 export const listCreating = (db: Database, nodeId: string): Promise<ProjectRow[]> =>
   db
     .selectFrom("projects")
@@ -229,6 +183,9 @@ export const listCreating = (db: Database, nodeId: string): Promise<ProjectRow[]
     .selectAll("projects")
     .where("projects.state", "=", "creating")
     .where("computers.node_id", "=", nodeId)
+    .where((where) =>
+      where.or([where("computers.state", "=", "awake"), where("computers.desired_state", "=", "destroyed")]),
+    )
     .orderBy("projects.id")
     .limit(100)
     .execute();

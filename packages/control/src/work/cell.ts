@@ -29,8 +29,20 @@ export const withAgent = async <T>(
   }
 };
 
+/** The computer cannot be reached for now: what is written down for it takes effect when it can. */
+export const isNotNow = (error: unknown): error is HoldfastError =>
+  error instanceof HoldfastError && notNow.has(error.code);
+
+const notNow: ReadonlySet<string> = new Set([
+  "host_full",
+  "computer_starting",
+  "computer_failed",
+  "cell_unreachable",
+  "unavailable",
+]);
+
 /** Only while it is awake; undefined otherwise. For looking at what lives, which a sleeping computer has nothing to tell of. */
-export const agentIfAwake = ({ agents }: CellParts, computer: Computer): Agent | undefined =>
+export const agentIfAwake = ({ agents }: Pick<CellParts, "agents">, computer: Computer): Agent | undefined =>
   computer.state === "awake" && computer.desiredState === "awake" ? agents.of(computer.id) : undefined;
 
 /** For what is admitted only where it can be carried out. */

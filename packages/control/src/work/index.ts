@@ -1,4 +1,4 @@
-export { agentIfAwake, type CellParts, refuseFailed, withAgent } from "./cell.ts";
+export { agentIfAwake, type CellParts, isNotNow, refuseFailed, withAgent } from "./cell.ts";
 export { Files } from "./files/files.ts";
 export { WorkObserver } from "./observer.ts";
 export { collectOutput } from "./output.ts";
@@ -10,6 +10,7 @@ export { checkDefinition, type Definition, definitionOf } from "./services/defin
 export { ServiceKeeper } from "./services/keeper.ts";
 export { type AdmittedService, Services } from "./services/services.ts";
 export { refuseOversized } from "./services/size.ts";
+export { serviceStates } from "./services/states.ts";
 export { type ServiceView, serviceView } from "./services/view.ts";
 export { type Progress, waitForReady } from "./services/waiting.ts";
 export { WorkWatch } from "./watch.ts";

@@ -1,11 +1,18 @@
 import type { AgentServiceState } from "@holdfast/contract";
 import { type CrashPoint, Recent } from "@holdfast/kit";
-import { AgentFault, type Agents } from "../../domain/agents.ts";
+import { AgentFault, type Agents, AgentUnreachable } from "../../domain/agents.ts";
 import type { Computer } from "../../domain/computer.ts";
 import type { EventLog } from "../../domain/events.ts";
 import { getComputer } from "../../store/computers.ts";
-import { listServices, renewEnvironments, type ServiceRow, tellServiceState } from "../../store/services.ts";
+import {
+  hasOldEnvironments,
+  listServices,
+  renewEnvironments,
+  type ServiceRow,
+  tellServiceState,
+} from "../../store/services.ts";
 import type { Store } from "../../store/transaction.ts";
+import { agentIfAwake } from "../cell.ts";
 import { specsOf } from "./definition.ts";
 import { fitTogether } from "./size.ts";
 import { reasonOf } from "./view.ts";
@@ -29,9 +36,12 @@ export class ServiceKeeper {
 
   /** A new cell: services start with the environment of now, or with the one before where that is too much to be sent. */
   async start(computer: Computer): Promise<void> {
-    const rows = await listServices(this.#parts.store.db, computer.id);
-    const renewed = rows.map((row) => ({ ...row, base_environment: computer.environment }));
-    if (fitTogether(renewed)) await renewEnvironments(this.#parts.store, computer.id);
+    const { store } = this.#parts;
+    if (await hasOldEnvironments(store.db, computer.id)) {
+      const rows = await listServices(store.db, computer.id);
+      const renewed = rows.map((row) => ({ ...row, base_environment: computer.environment }));
+      if (fitTogether(renewed)) await renewEnvironments(store, computer.id);
+    }
     await this.push(computer);
   }
 
@@ -55,6 +65,14 @@ export class ServiceKeeper {
     if (rows.length === 0) this.#emptied.set(computer.id, now.servicesRevision);
     await this.tell(computer, rows, services);
     return services;
+  }
+
+  /** As `push`, if somebody is there to be told. Whoever is not is told when the computer is looked at, or started, next. */
+  async pushIfAwake(computer: Computer): Promise<void> {
+    if (!agentIfAwake(this.#parts, computer)) return;
+    await this.push(computer).catch((error: unknown) => {
+      if (!(error instanceof AgentFault) && !(error instanceof AgentUnreachable)) throw error;
+    });
   }
 
   async look(computer: Computer): Promise<void> {

@@ -6,8 +6,9 @@ import {
   type OperationParams,
 } from "@holdfast/contract";
 import type { Clock, CrashPoint, NewId } from "@holdfast/kit";
-import { type Agent, AgentFault, AgentUnreachable } from "../../domain/agents.ts";
+import type { Agent } from "../../domain/agents.ts";
 import type { Computer } from "../../domain/computer.ts";
+import { refuseStale } from "../../domain/version.ts";
 import { decodeCursor, pageOf } from "../../lib/cursor.ts";
 import { isUniqueViolation } from "../../store/errors.ts";
 import {
@@ -22,11 +23,12 @@ import {
   type ServiceRow,
 } from "../../store/services.ts";
 import type { Database, Transaction } from "../../store/transaction.ts";
-import { agentIfAwake, type CellParts, withAgent } from "../cell.ts";
+import { agentIfAwake, type CellParts, isNotNow, withAgent } from "../cell.ts";
 import { readPage } from "../processes/processes.ts";
 import { changed, checkDefinition, definitionOf, pickDefinition } from "./definition.ts";
 import type { ServiceKeeper } from "./keeper.ts";
 import { refuseOversized } from "./size.ts";
+import { serviceStates } from "./states.ts";
 import { type ServiceView, serviceView } from "./view.ts";
 import { type Progress, waitForReady } from "./waiting.ts";
 
@@ -96,14 +98,7 @@ export class Services {
     params: OperationParams<"service.update">,
   ): Promise<AdmittedService> {
     const row = ofComputer(await this.find(transaction, computer, params.service));
-    if (params.if_match === undefined)
-      throw new HoldfastError("version_required", "say which version of the service this changes", {
-        version: String(row.version),
-      });
-    if (params.if_match !== String(row.version))
-      throw new HoldfastError("version_mismatch", `${row.name} has changed since it was read`, {
-        version: String(row.version),
-      });
+    refuseStale("service", row, params.if_match);
     const definition = changed(definitionOf(row), pickDefinition(params));
     const others = (await listServices(transaction, computer.id)).filter(({ id }) => id !== row.id);
     checkDefinition(row.name, definition, others);
@@ -173,7 +168,7 @@ export class Services {
       );
       return serviceView(row, state);
     } catch (error) {
-      if (error instanceof HoldfastError && later.has(error.code))
+      if (isNotNow(error))
         return serviceView(row, undefined, `${error.message}; it takes effect when the computer is awake`);
       throw error;
     }
@@ -182,10 +177,7 @@ export class Services {
   /** After `delete`: the agent stops what is no longer in the set. */
   async removed(admitted: AdmittedService): Promise<ServiceView> {
     const { computer, row } = admitted;
-    if (agentIfAwake(this.#parts, computer))
-      await this.#parts.keeper.push(computer).catch((error: unknown) => {
-        if (!(error instanceof AgentFault) && !(error instanceof AgentUnreachable)) throw error;
-      });
+    await this.#parts.keeper.pushIfAwake(computer);
     return { ...serviceView({ ...row, desired_state: "stopped" }, undefined), state: "stopped" };
   }
 
@@ -199,7 +191,7 @@ export class Services {
       limit: params.limit + 1,
     });
     const page = pageOf(rows, params.limit, (row) => row.name);
-    const states = page.rows.length === 0 ? [] : await this.#states(computer, signal);
+    const states = page.rows.length === 0 ? [] : await serviceStates(this.#parts, computer, signal);
     return {
       services: page.rows.map((row) =>
         serviceView(
@@ -213,7 +205,7 @@ export class Services {
 
   async get(computer: Computer, ref: string, signal: AbortSignal): Promise<ServiceView> {
     const row = await this.find(this.#parts.db, computer, ref);
-    const states = await this.#states(computer, signal);
+    const states = await serviceStates(this.#parts, computer, signal);
     return serviceView(
       row,
       states.find(({ id }) => id === row.id),
@@ -298,17 +290,6 @@ export class Services {
     this.#parts.crashPoint("service-before-restart");
     if (down || (restart && !renewed)) await agent.plain("services.restart", { id: row.id });
   }
-
-  async #states(computer: Computer, signal: AbortSignal): Promise<readonly AgentServiceState[]> {
-    const agent = agentIfAwake(this.#parts, computer);
-    if (!agent) return [];
-    try {
-      return (await agent.plain("services.list", {}, { signal })).services;
-    } catch (error) {
-      if (error instanceof AgentFault || error instanceof AgentUnreachable) return [];
-      throw error;
-    }
-  }
 }
 
 /** Throws `wrong_state` for a service that is a project's: a deploy would undo what is changed of it here. */
@@ -330,11 +311,3 @@ const endOfLog = async (agent: Agent, id: string, maxBytes: number): Promise<num
   const state = services.find((service) => service.id === id);
   return Math.max(0, (state?.output_bytes ?? 0) - maxBytes);
 };
-
-const later: ReadonlySet<string> = new Set([
-  "host_full",
-  "computer_starting",
-  "computer_failed",
-  "cell_unreachable",
-  "unavailable",
-]);

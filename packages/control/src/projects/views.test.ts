@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { AgentServiceState } from "@holdfast/contract";
 import { until } from "../../../../test/support/until.ts";
 import type { ProjectRow } from "../store/projects.ts";
-import { Looking, type LookingParts } from "./looking.ts";
+import { ProjectViews, type ProjectViewsParts } from "./views.ts";
 
 const definition = { command: "true", environment: {}, after: [], restart: {}, user: { uid: 0, gid: 0 } };
 const serviceRow = (n: number) => ({
@@ -32,6 +32,13 @@ const projectRow = (n: number) =>
     updated_at_ms: 0,
   }) as unknown as ProjectRow;
 
+const computerRow = (n: number) => ({ id: `c${n}`, state: "awake", desired_state: "awake" });
+const rows = {
+  services: [serviceRow(1), serviceRow(2)],
+  computers: [computerRow(1), computerRow(2)],
+  deployments: [],
+};
+
 /** Says so of each service, its own or not. */
 const says = (state: string): readonly AgentServiceState[] =>
   [1, 2].map(
@@ -39,21 +46,18 @@ const says = (state: string): readonly AgentServiceState[] =>
   );
 
 /** Two projects, each on a computer of its own. The first computer answers `first`, or never. */
-const looking = (first: readonly AgentServiceState[] | undefined) => {
+const viewing = (first: readonly AgentServiceState[] | undefined) => {
   const waits: (() => void)[] = [];
   const asked = new Set<string>();
-  const statement = (table: string) => {
-    let id = "";
+  const statements: string[] = [];
+  const statement = (table: keyof typeof rows) => {
+    statements.push(table);
     const self = {
       selectAll: () => self,
       distinctOn: () => self,
       orderBy: () => self,
-      where: (_column: string, _is: string, value: string) => {
-        id = value;
-        return self;
-      },
-      executeTakeFirst: () => Promise.resolve({ id, state: "awake", desired_state: "awake" }),
-      execute: () => Promise.resolve(table === "services" ? [serviceRow(1), serviceRow(2)] : []),
+      where: () => self,
+      execute: () => Promise.resolve(rows[table]),
     };
     return self;
   };
@@ -80,19 +84,25 @@ const looking = (first: readonly AgentServiceState[] | undefined) => {
       },
     },
   };
-  const shown = new Looking(parts as unknown as LookingParts)
-    .atAll([projectRow(1), projectRow(2)], new AbortController().signal)
+  const shown = new ProjectViews(parts as unknown as ProjectViewsParts)
+    .ofAll([projectRow(1), projectRow(2)], new AbortController().signal)
     .then((views) => views.map(({ services }) => services[0]?.state));
-  return { shown, asked, late: () => waits.forEach((wait) => wait()) };
+  return { shown, asked, statements, late: () => waits.forEach((wait) => wait()) };
 };
 
 test("a computer that does not answer keeps nobody from a list for long", { timeout: 5_000 }, async () => {
-  const { shown, asked, late } = looking(undefined);
+  const { shown, asked, late } = viewing(undefined);
   await until("both were asked", () => asked.size === 2);
   late();
   assert.deepEqual(await shown, ["unknown", "ready"]);
 });
 
 test("what an agent says of another computer's services is not heard", async () => {
-  assert.deepEqual(await looking(says("failed")).shown, ["failed", "ready"]);
+  assert.deepEqual(await viewing(says("failed")).shown, ["failed", "ready"]);
+});
+
+test("a list costs as many statements as one project", async () => {
+  const { shown, statements } = viewing(says("ready"));
+  await shown;
+  assert.deepEqual(statements.sort(), ["computers", "deployments", "services"]);
 });

@@ -1,16 +1,16 @@
 import type { AgentServiceState } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
-import { AgentFault, AgentUnreachable } from "../domain/agents.ts";
 import type { Computer } from "../domain/computer.ts";
-import { getComputer } from "../store/computers.ts";
+import { noProject } from "../domain/project.ts";
+import { getComputers } from "../store/computers.ts";
 import { lastDeployments } from "../store/deployments.ts";
-import type { ProjectRow } from "../store/projects.ts";
+import { getProject, type ProjectRow } from "../store/projects.ts";
 import { listServicesOfProjects, type ServiceRow } from "../store/services.ts";
 import type { Database } from "../store/transaction.ts";
-import { agentIfAwake, type CellParts } from "../work/index.ts";
+import { type CellParts, serviceStates } from "../work/index.ts";
 import { type ProjectView, projectView } from "./view.ts";
 
-export interface LookingParts extends CellParts {
+export interface ProjectViewsParts extends CellParts {
   readonly db: Database;
   readonly projectsAddress: URL;
   readonly clock: Pick<Clock, "after">;
@@ -21,22 +21,33 @@ const width = 8;
 /** How long all of them together are waited for: one that does not answer must not keep its owner from seeing the others, or itself. */
 const patienceMs = 3_000;
 
-/** How projects look now. Wakes nothing: what a computer that is not awake runs is `unknown`. */
-export class Looking {
-  readonly #parts: LookingParts;
+/** Projects as they are now. Wakes nothing: what a computer that is not awake runs is `unknown`. */
+export class ProjectViews {
+  readonly #parts: ProjectViewsParts;
 
-  constructor(parts: LookingParts) {
+  constructor(parts: ProjectViewsParts) {
     this.#parts = parts;
   }
 
-  async at(project: ProjectRow, signal: AbortSignal): Promise<ProjectView> {
-    const [view] = await this.atAll([project], signal);
+  /** Throws `not_found`. */
+  async ofId(id: string, signal: AbortSignal): Promise<ProjectView> {
+    const project = await getProject(this.#parts.db, id);
+    if (!project) throw noProject(id);
+    return this.of(project, signal);
+  }
+
+  /** `known`: what was just seen of its services, instead of asking again. */
+  async of(
+    project: ProjectRow,
+    signal: AbortSignal,
+    known?: readonly AgentServiceState[],
+  ): Promise<ProjectView> {
+    const [view] = await this.ofAll([project], signal, known);
     if (!view) throw new Error("a view for each project");
     return view;
   }
 
-  /** `known`: what was just seen of the services, instead of asking again. */
-  async atAll(
+  async ofAll(
     projects: readonly ProjectRow[],
     signal: AbortSignal,
     known?: readonly AgentServiceState[],
@@ -62,38 +73,26 @@ export class Looking {
   }
 
   async #states(services: readonly ServiceRow[], signal: AbortSignal): Promise<readonly AgentServiceState[]> {
-    const queue = [...new Set(services.map((row) => row.computer_id))];
+    const ids = [...new Set(services.map((row) => row.computer_id))];
+    const queue = [...(await getComputers(this.#parts.db, ids))];
     const states: AgentServiceState[] = [];
     /** Its own: what an agent says of another computer's is hostile. */
-    const isOf = (computerId: string, serviceId: string): boolean =>
-      services.some((row) => row.id === serviceId && row.computer_id === computerId);
+    const isOf = (computer: Computer, serviceId: string): boolean =>
+      services.some((row) => row.id === serviceId && row.computer_id === computer.id);
     const late = new AbortController();
+    const either = AbortSignal.any([signal, late.signal]);
     const worker = async (): Promise<void> => {
-      for (let id = queue.shift(); id !== undefined && !late.signal.aborted; id = queue.shift()) {
-        const computerId = id;
-        const computer = await getComputer(this.#parts.db, computerId);
-        const said = computer ? await this.#statesOn(computer, signal, late.signal) : [];
-        states.push(...said.filter((state) => isOf(computerId, state.id)));
+      for (let next = queue.shift(); next && !late.signal.aborted; next = queue.shift()) {
+        const computer = next;
+        const said = await serviceStates(this.#parts, computer, either).catch((error: unknown) => {
+          if (late.signal.aborted) return [];
+          throw error;
+        });
+        states.push(...said.filter(({ id }) => isOf(computer, id)));
       }
     };
     const cancel = this.#parts.clock.after(patienceMs, () => late.abort());
     await Promise.all(Array.from({ length: width }, worker)).finally(cancel);
     return states;
-  }
-
-  async #statesOn(
-    computer: Computer,
-    signal: AbortSignal,
-    late: AbortSignal,
-  ): Promise<readonly AgentServiceState[]> {
-    const agent = agentIfAwake(this.#parts, computer);
-    if (!agent) return [];
-    try {
-      const either = AbortSignal.any([signal, late]);
-      return (await agent.plain("services.list", {}, { signal: either })).services;
-    } catch (error) {
-      if (late.aborted || error instanceof AgentFault || error instanceof AgentUnreachable) return [];
-      throw error;
-    }
   }
 }
