@@ -39,6 +39,19 @@ const connect = async (key: string, mode: "legacy" | { pin: string }) => {
   return { client, call, good, used };
 };
 
+/** A call that is waited for as long as it ever is. It begins here, so that the other tests' time is its time. */
+const outlasting = async () => {
+  const connected = await connect((await instance.assistant()).secret, { pin: "2026-07-28" });
+  await connected.good("computer_create", { name: "box" });
+  const began = performance.now();
+  const command = "until [ -e /work/go ]; do sleep 0.2; done; echo done";
+  const slow = await connected.good("exec", { computer: "box", command });
+  return { ...connected, slow, waitedMs: performance.now() - began };
+};
+const patience = outlasting();
+// Told by the test that waits for it.
+patience.catch(() => {});
+
 for (const [era, mode] of [
   ["2025", "legacy"],
   ["2026-07-28", { pin: "2026-07-28" }],
@@ -158,14 +171,11 @@ test("a long answer is cut near 20,000 tokens with a cursor to the rest, whateve
 test("a call that outlasts a client's patience answers with a handle, and goes on", {
   timeout: 120_000,
 }, async () => {
-  const { secret } = await instance.assistant();
-  const { call, client, good } = await connect(secret, { pin: "2026-07-28" });
-  await good("computer_create", { name: "box" });
-  const began = performance.now();
-  const slow = await good("exec", { computer: "box", command: "sleep 33; echo done" });
-  const waited = performance.now() - began;
-  assert.ok(waited >= 29_000 && waited < 50_000, `${waited} ms`);
-  const { id } = slow.data["process"] as { readonly id: string };
+  const { call, client, good, slow, waitedMs } = await patience;
+  assert.ok(waitedMs >= 29_000, `${waitedMs} ms`);
+  const { id, state } = slow.data["process"] as { readonly id: string; readonly state: string };
+  assert.equal(state, "running");
+  await good("exec", { computer: "box", command: "touch /work/go" });
   await good("process_get", { computer: "box", process: id, wait_ms: 20_000 });
   const output = await good("process_output", { computer: "box", process: id });
   assert.equal(output.data["stdout"], "done\n");

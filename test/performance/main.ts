@@ -45,8 +45,8 @@ const main = async (): Promise<void> => {
         : await measureAddresses(instance, {
             rounds,
             seconds: Number(values.seconds),
-            projects: 100,
-            sockets: 1000,
+            projects: Number(values.projects),
+            sockets: Number(values.sockets),
           });
     const commit = spawnSync("git", ["rev-parse", "HEAD"], { cwd: root, encoding: "utf8" }).stdout.trim();
     const host = { kernel: release(), cpus: cpus().length, load: loadavg()[0] };

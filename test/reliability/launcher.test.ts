@@ -7,7 +7,7 @@ import { root } from "../../tools/node24.mjs";
 import { createComputer, run } from "../support/computer.ts";
 import { type Assistant, usePrivateInstance } from "../support/instance.ts";
 import { simulateReboot } from "../support/reboot.ts";
-import { until } from "../support/until.ts";
+import { hangMs, until } from "../support/until.ts";
 import { visit } from "../support/visit.ts";
 
 const opened = usePrivateInstance("launch");
@@ -24,9 +24,6 @@ before(async () => {
   );
 });
 
-/** The promised times are printed; on a host that others load it takes longer, and what hangs is found all the same. */
-const slowHostMs = 30_000;
-
 const programs = ["postgres", "supervisor", "control", "gateway"] as const;
 
 const pidsOf = async (): Promise<Record<string, number | null>> => {
@@ -39,7 +36,7 @@ const kill = (pid: number | null | undefined): void => {
   process.kill(pid, "SIGKILL");
 };
 
-const allReady = async (withinMs: number): Promise<void> => {
+const allReady = async (): Promise<void> => {
   const instance = await opened;
   let last = "";
   await until(
@@ -49,7 +46,7 @@ const allReady = async (withinMs: number): Promise<void> => {
       last = JSON.stringify(views);
       return Object.values(views).every(({ ready }) => ready);
     },
-    { withinMs, detail: () => last },
+    { withinMs: hangMs, detail: () => last },
   );
 };
 
@@ -97,7 +94,7 @@ for (const name of programs) {
       return typeof now === "number" && now !== pid;
     });
     const since = performance.now();
-    await allReady(slowHostMs);
+    await allReady();
     context.diagnostic(`every program was ready ${Math.round(performance.now() - since)} ms after its start`);
     const { [name]: _again, ...after } = await pidsOf();
     assert.deepEqual(after, others);
@@ -130,7 +127,7 @@ test("a killed keeper takes its program with it, and both are started again", as
     const now = (await (await opened).programs())["control"];
     return typeof now?.pid === "number" && now.pid !== control?.pid;
   });
-  await allReady(slowHostMs);
+  await allReady();
   await assertCellLives();
 });
 
@@ -139,7 +136,7 @@ test("a control that is killed again and again, each time right after it served,
     const { control } = await pidsOf();
     kill(control);
     await until("it is gone", async () => (await pidsOf())["control"] !== control);
-    await allReady(slowHostMs);
+    await allReady();
   }
   await assertCellLives();
 });
@@ -148,7 +145,7 @@ test("all killed at once, launcher too: one up brings everything back, the cell 
   const pids = await pidsOf();
   for (const pid of Object.values(pids)) kill(pid);
   await (await opened).up();
-  await allReady(slowHostMs);
+  await allReady();
   await assertCellLives();
 });
 

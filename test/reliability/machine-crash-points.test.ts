@@ -1,65 +1,20 @@
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
-import { before, test } from "node:test";
+import { test } from "node:test";
 import { call, type Reply } from "../support/control.ts";
 import { pidsOf } from "../support/computer.ts";
-import { type Assistant, type Instance, usePrivateInstance } from "../support/instance.ts";
+import { usePrivateInstance } from "../support/instance.ts";
 import { until, untilValue } from "../support/until.ts";
 import { crashFiles } from "./rounds.ts";
+import { struck } from "./struck.ts";
 
 /** Control is killed at each named point around what it does to computers; what was asked for is then whole or absent, and done once. */
 const { files, environment } = crashFiles("machines");
-const opened = usePrivateInstance("crash");
-let instance: Instance;
-let assistant: Assistant;
-before(async () => {
-  instance = await opened;
-  await instance.up(environment);
-  assistant = await instance.assistant({ computers: 50 });
-});
-
-const ask = (method: string, path: string, body?: unknown, key?: string): Promise<Reply> =>
-  call(
-    instance.url,
-    assistant.secret,
-    method,
-    path,
-    body,
-    key === undefined ? {} : { "idempotency-key": `"${key}"` },
-  );
-
-/** Does `work` on a control that dies at `point`, then waits for the next one. Fails when the point was not reached. */
-const killedAt = async (point: string, work: () => Promise<Reply>): Promise<void> => {
-  await writeFile(files.control, point);
-  const reply = await work().catch(() => undefined);
-  // The point is taken out by the program that dies there.
-  await until(`control died at ${point}`, async () => (await readFile(files.control, "utf8")) === "", {
-    detail: () => JSON.stringify(reply?.body),
-  });
-  await until(
-    "the next control serves",
-    async () =>
-      await fetch(`${instance.url}/healthz`).then(
-        async (answer) => ((await answer.json()) as { ready: boolean }).ready,
-        () => false,
-      ),
-    { withinMs: 30_000 },
-  );
-};
+const instance = await usePrivateInstance("crash", environment);
+const assistant = await instance.assistant({ computers: 50 });
+const { ask, killedAt, repeat } = struck(instance, assistant, files.control);
 
 const state = async (computer: string): Promise<unknown> =>
   (await ask("GET", `/v1/computers/${computer}`)).body["state"];
-
-/** The same request with the same key, until the first one's fate is known. */
-const repeat = (path: string, body: unknown, key: string): Promise<Reply> =>
-  untilValue(
-    "the repeated request is answered",
-    async () => {
-      const reply = await ask("POST", path, body, key);
-      return reply.body["code"] === "operation_running" || reply.status === 503 ? undefined : reply;
-    },
-    20_000,
-  );
 
 for (const point of [
   "computer-create-admitted",

@@ -1,64 +1,18 @@
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
-import { before, test } from "node:test";
-import { call, type Reply } from "../support/control.ts";
-import { type Assistant, type Instance, usePrivateInstance } from "../support/instance.ts";
-import { until, untilValue } from "../support/until.ts";
+import { test } from "node:test";
+import { usePrivateInstance } from "../support/instance.ts";
+import { until } from "../support/until.ts";
 import { crashFiles } from "./rounds.ts";
+import { struck } from "./struck.ts";
 
 /** Control is killed at each named point of what it does to projects: a project is there whole or not at all, and asking again is enough. */
 const { files, environment } = crashFiles("projects");
-const opened = usePrivateInstance("project", environment);
-let instance: Instance;
-let assistant: Assistant;
+const instance = await usePrivateInstance("project", environment);
+const { ask, killedAt, repeat } = struck(instance, await instance.assistant(), files.control);
+assert.equal((await ask("POST", "/v1/computers", { name: "box" })).status, 201);
 
-const ask = (method: string, path: string, body?: unknown, key?: string): Promise<Reply> =>
-  call(
-    instance.url,
-    assistant.secret,
-    method,
-    path,
-    body,
-    key === undefined ? {} : { "idempotency-key": `"${key}"` },
-  );
 const inside = async (command: string): Promise<string> =>
   String((await ask("POST", "/v1/computers/box/exec", { command })).body["stdout"]);
-
-before(async () => {
-  instance = await opened;
-  assistant = await instance.assistant();
-  assert.equal((await ask("POST", "/v1/computers", { name: "box" })).status, 201);
-});
-
-/** Does `work` on a control that dies at `point`, then waits for the next one. Fails when the point was not reached. */
-const killedAt = async (point: string, work: () => Promise<Reply>): Promise<void> => {
-  await writeFile(files.control, point);
-  const reply = await work().catch(() => undefined);
-  // The point is taken out by the program that dies there.
-  await until(`control died at ${point}`, async () => (await readFile(files.control, "utf8")) === "", {
-    detail: () => JSON.stringify(reply?.body),
-  });
-  await until(
-    "the next control serves",
-    async () =>
-      await fetch(`${instance.url}/healthz`).then(
-        async (answer) => ((await answer.json()) as { ready: boolean }).ready,
-        () => false,
-      ),
-    { withinMs: 30_000 },
-  );
-};
-
-/** The same request with the same key, until the first one's fate is known. */
-const repeat = (path: string, body: unknown, key: string): Promise<Reply> =>
-  untilValue(
-    "the repeated request is answered",
-    async () => {
-      const reply = await ask("POST", path, body, key);
-      return reply.body["code"] === "operation_running" || reply.status === 503 ? undefined : reply;
-    },
-    20_000,
-  );
 
 for (const point of [
   "project-create-admitted",

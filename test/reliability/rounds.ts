@@ -7,14 +7,11 @@ import { after, type TestContext } from "node:test";
 import { createComputer, run } from "../support/computer.ts";
 import { type Assistant, type Instance, usePrivateInstance } from "../support/instance.ts";
 import { temporaryDirectory } from "../support/temporary.ts";
-import { until } from "../support/until.ts";
+import { hangMs, until } from "../support/until.ts";
 import { visit } from "../support/visit.ts";
 import { agentOf, checkAftermath } from "./aftermath.ts";
 import { startDriver } from "./driver.ts";
 import { describe, type Program, type Strike } from "./strikes.ts";
-
-/** Serving again is promised within 5 s; a slow machine is no failure, a hang is. */
-const servingWithinMs = 30_000;
 
 export interface Bench {
   readonly instance: Instance;
@@ -202,6 +199,6 @@ const serving = async ({ assistants, computer, instance, project }: Bench): Prom
         return false;
       }
     },
-    { withinMs: servingWithinMs, detail: () => last },
+    { withinMs: hangMs, detail: () => last },
   );
 };

@@ -8,6 +8,7 @@ import { HoldfastError, limits } from "@holdfast/contract";
 import { python, run } from "../support/computer.ts";
 import { tarEntry, tarOf } from "../support/tar.ts";
 import { placeCanary, transferWhileSwapping } from "./swap.ts";
+import { hangMs } from "../support/until.ts";
 import { useComputer } from "../support/use.ts";
 
 const { assistant, computer } = await useComputer();
@@ -174,35 +175,40 @@ test("78: nothing that is planted in a cell runs on the host", async () => {
   await python(assistant, computer, "print('still works')");
 });
 
-test("80: what is no regular file, or too large, is refused within a second as a download", async () => {
+test("80: what is no regular file, or too large, is refused at once as a download", async (context) => {
   await run(
     assistant,
     computer,
     "mkfifo /work/p; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"/work/s\")'; truncate -s 1T /work/sparse",
   );
+  let tookMs = 0;
+  const timed = async <T>(work: Promise<T>): Promise<T> => {
+    const began = performance.now();
+    return work.finally(() => (tookMs = Math.max(tookMs, performance.now() - began)));
+  };
   for (const path of ["/work/p", "/work/s", "/dev/zero", "/dev/null", "/work", "/proc/kmsg"]) {
-    const begin = performance.now();
-    assert.match(await codeOf(download(path)), /^(file_kind|file_permission|file_not_found)$/, path);
+    assert.match(await timed(codeOf(download(path))), /^(file_kind|file_permission|file_not_found)$/, path);
     assert.match(
       await codeOf(assistant.client.files.read({ computer, path })),
       /^(file_kind|file_permission|file_not_found)$/,
       path,
     );
-    assert.ok(performance.now() - begin < 1000, `${path} took long`);
   }
   const sparse = { computer, path: "/work/sparse" };
   for (const asked of [{}, { offset: 1000 }, { length: limits.downloadBytes + 1 }]) {
-    const begin = performance.now();
-    const refused = await assistant.client.files.download({ ...sparse, ...asked }).then(
-      () => undefined,
-      (error: unknown) => error,
+    const refused = await timed(
+      assistant.client.files.download({ ...sparse, ...asked }).then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
     );
-    assert.ok(performance.now() - begin < 1000, `${JSON.stringify(asked)} took long`);
     assert.ok(refused instanceof HoldfastError, `${JSON.stringify(asked)} was answered`);
     assert.equal(refused.code, "too_large");
     assert.deepEqual(refused.details, { limit: limits.downloadBytes, size_bytes: 2 ** 40 });
     assert.match(refused.message, /in parts.*`offset`.*`length`/);
   }
+  context.diagnostic(`each was refused within ${Math.round(tookMs)} ms`);
+  assert.ok(tookMs < hangMs, `${tookMs} ms`);
   // In parts it can be had, the last one without a length.
   for (const part of [{ offset: 2 ** 39, length: 1000 }, { offset: 2 ** 40 - 1000 }]) {
     const { stream } = await assistant.client.files.download({ ...sparse, ...part });

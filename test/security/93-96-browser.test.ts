@@ -3,9 +3,7 @@ import { test } from "node:test";
 import { useBrowser } from "../support/browser.ts";
 import { inPage, pageOf, statusAt } from "../support/site/page.ts";
 import { openSite } from "../support/site/site.ts";
-import { until } from "../support/until.ts";
 import { useComputer } from "../support/use.ts";
-import { visit } from "../support/visit.ts";
 
 const used = await useComputer();
 const { instance, assistant } = used;
@@ -14,9 +12,6 @@ const mine = await openSite(used, "mine");
 const evil = await openSite(used, "evil");
 await evil.publish();
 const anyToken = /hf[a-z]?_[A-Za-z0-9_-]{43}/;
-
-/** The least a share's link can last; made now, so that the others' time is its time. */
-const short = { ...(await mine.share(60_000)), until: performance.now() + 60_000 };
 
 test("93: a project's page has no way to the API, with whatever it holds", async () => {
   const { page, context } = await visitor();
@@ -279,20 +274,4 @@ test("a share's link opens a private project in a browser that knows nothing, un
   const late = await visitor();
   assert.equal(await statusAt(late.page, url), 401);
   assert.deepEqual(await late.context.cookies(), []);
-});
-
-test("a share's link that has run out opens nothing, and what it opened has ended", {
-  timeout: 120_000,
-}, async () => {
-  const opened = await visitor();
-  if (performance.now() < short.until - 5000) {
-    await opened.page.goto(short.url);
-    assert.equal(opened.page.url(), `${mine.origin}/`);
-  }
-  const ends = async (): Promise<boolean> =>
-    (await visit(instance, mine.slug, { path: new URL(short.url).pathname + new URL(short.url).search }))
-      .status === 401;
-  await until("it runs out", ends, { withinMs: short.until - performance.now() + 5000 });
-  assert.equal(await statusAt((await visitor()).page, short.url), 401);
-  assert.notEqual(await statusAt(opened.page, `${mine.origin}/`), 200);
 });

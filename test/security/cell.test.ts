@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { computerSizes } from "@holdfast/contract";
 import { type Outcome, useCellHost } from "../support/cell-host.ts";
+import { hangMs } from "../support/until.ts";
 
 const host = await useCellHost();
 const id = await host.newComputer();
@@ -151,9 +152,10 @@ test("83: a fork bomb meets the limit, and the cell can be stopped", async () =>
   assert.ok(bomb.code !== undefined || bomb.signal !== undefined);
   const { usage } = await host.control.call("usage.read", { computer_id: id });
   assert.ok(usage && usage.pids <= usage.pids_limit);
+  assert.ok(usage.refused_forks > 0, "what the kernel refused in groups of the cell's own is counted");
   const began = performance.now();
   await restart();
-  assert.ok(performance.now() - began < 5_000);
+  assert.ok(performance.now() - began < hangMs);
 });
 
 test("84: memory ends inside the cell, is counted and told", async () => {

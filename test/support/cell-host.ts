@@ -18,6 +18,7 @@ import { createIds, createRpcClient, systemClock, type RpcClient } from "@holdfa
 import { placesOf, type Places } from "@holdfast/launcher";
 import { SocketAgents } from "../../packages/control/src/agents/index.ts";
 import { prepare, takeAway } from "./cell-pool.ts";
+import { compileCache } from "./compile-cache.ts";
 import { onInterruption } from "./interruption.ts";
 import { leftovers } from "./leaks.ts";
 
@@ -201,7 +202,12 @@ export const openCellHost = async (): Promise<CellHost> => {
       keeper = spawn(agent, argv, {
         detached: true,
         stdio: ["ignore", output.fd, output.fd],
-        env: { PATH: process.env["PATH"], HOLDFAST_LOG_LEVEL: "debug", ...options.environment },
+        env: {
+          PATH: process.env["PATH"],
+          HOLDFAST_LOG_LEVEL: "debug",
+          ...compileCache(),
+          ...options.environment,
+        },
       });
       await output.close();
       await ready(host, keeper);

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { compileCache } from "./compile-cache.ts";
 import { temporaryDirectory } from "./temporary.ts";
 
 const program = fileURLToPath(new URL("../../packages/cli/src/main.ts", import.meta.url));
@@ -37,6 +38,7 @@ export const createCliUser = async (
     XDG_CONFIG_HOME: join(home, ".config"),
     PATH: process.env["PATH"] ?? "",
     LANG: "C.UTF-8",
+    ...compileCache(),
   };
   const config = join(home, ".config/holdfast");
   await mkdir(config, { recursive: true, mode: 0o700 });

@@ -8,6 +8,7 @@ import { controlLauncherMethods, type OperationInput, socketPath } from "@holdfa
 import { createRpcClient, systemClock } from "@holdfast/kit";
 import { createClient, type HoldfastClient } from "@holdfast/sdk";
 import { root } from "../../tools/node24.mjs";
+import { compileCache } from "./compile-cache.ts";
 import { onInterruption } from "./interruption.ts";
 import { leftovers } from "./leaks.ts";
 import { until } from "./until.ts";
@@ -131,7 +132,8 @@ export const openInstance = async (
   // The shared one is its runner's to take down.
   if (sharedName !== name) forget = onInterruption(() => down({ deleteData: true }));
   try {
-    await up();
+    // A file of the run finds it up; one that has taken something of it down has it brought back.
+    if (sharedName !== name || !(await serves(data))) await up();
   } catch (error) {
     if (sharedName !== name) await down({ deleteData: true }).catch(() => undefined);
     throw error;
@@ -205,6 +207,17 @@ export const openInstance = async (
   };
 };
 
+/** Whether the control of this instance says that all is ready. */
+const serves = async (data: string): Promise<boolean> => {
+  try {
+    const settings = JSON.parse(await readFile(join(data, "instance.json"), "utf8")) as Settings;
+    const answer = await fetch(`http://${settings.listen[0]}/healthz`);
+    return ((await answer.json()) as { readonly ready: boolean }).ready;
+  } catch {
+    return false;
+  }
+};
+
 interface Settings {
   readonly short_id: string;
   readonly uid_base: number;
@@ -274,7 +287,13 @@ const start = (
 ): ChildProcess =>
   spawn(process.execPath, [join(root, "bin/holdfast.mjs"), ...argv], {
     // A home of its own: what `up` writes for its user is no business of the person who runs the tests.
-    env: { PATH: process.env["PATH"], HOME: "/nonexistent", XDG_CONFIG_HOME: testHome, ...environment },
+    env: {
+      PATH: process.env["PATH"],
+      HOME: "/nonexistent",
+      XDG_CONFIG_HOME: testHome,
+      ...compileCache(),
+      ...environment,
+    },
     stdio: ["ignore", output, output],
   });
 

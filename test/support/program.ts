@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { compileCache } from "./compile-cache.ts";
 import { temporaryDirectory } from "./temporary.ts";
 
 const main = fileURLToPath(new URL("../../packages/control/src/main.ts", import.meta.url));
@@ -48,6 +49,7 @@ export const controlProgram = async (databaseUrl: string): Promise<ControlProgra
           env: {
             PATH: process.env["PATH"] ?? "",
             NODE_NO_WARNINGS: "1",
+            ...compileCache(),
             HOLDFAST_DATABASE_URL: databaseUrl,
             HOLDFAST_CRASH_LIST: listFile,
             ...(crashPoint === undefined ? {} : { HOLDFAST_CRASH_POINT: crashPoint }),

@@ -1,3 +1,6 @@
+/** Far beyond every promised time. Those are said: on a host that others load everything is late, and what hangs is found all the same. */
+export const hangMs = 30_000;
+
 /**
  * Asks again and again until it holds; throws with `detail` when it does not in time. The pause between two looks grows to 50 ms:
  * there is no event for what is looked at from outside.

@@ -3,8 +3,10 @@ export interface Group {
   readonly name: string;
   readonly files: readonly string[];
   readonly atLeast: number;
-  /** Test files side by side. Groups that share the host's instance run one after the other. */
+  /** Test files side by side. Of those that share the run's instance, one at a time (lanes.ts). */
   readonly concurrency: number;
+  /** Files that take all of the host or measure it: one at a time and beside nothing, after the others. Each is one of `files`. */
+  readonly alone?: readonly string[];
   /** Only in `npm run test:long`. */
   readonly long?: boolean;
 }
@@ -12,10 +14,22 @@ export interface Group {
 export const groups: readonly Group[] = [
   { name: "unit", files: ["packages/*/src/**/*.test.ts", "tools/**/*.test.ts"], atLeast: 20, concurrency: 2 },
   { name: "repo", files: ["test/repo/**/*.test.ts"], atLeast: 4, concurrency: 2 },
-  { name: "ecosystem", files: ["test/ecosystem/**/*.test.ts"], atLeast: 8, concurrency: 1 },
-  { name: "functional", files: ["test/functional/**/*.test.ts"], atLeast: 13, concurrency: 1 },
-  { name: "security", files: ["test/security/**/*.test.ts"], atLeast: 13, concurrency: 1 },
-  { name: "reliability", files: ["test/reliability/**/*.test.ts"], atLeast: 6, concurrency: 1 },
+  { name: "ecosystem", files: ["test/ecosystem/**/*.test.ts"], atLeast: 8, concurrency: 2 },
+  { name: "functional", files: ["test/functional/**/*.test.ts"], atLeast: 13, concurrency: 2 },
+  {
+    name: "security",
+    files: ["test/security/**/*.test.ts"],
+    atLeast: 13,
+    concurrency: 2,
+    alone: [
+      // Fork bombs, endless output, full disks; and what that costs others is looked at.
+      "test/security/83-92-exhaustion.test.ts",
+      "test/security/85-full-host.test.ts",
+      // Thousands of sockets; how visitors fare meanwhile is measured.
+      "test/security/97-visitors.test.ts",
+    ],
+  },
+  { name: "reliability", files: ["test/reliability/**/*.test.ts"], atLeast: 6, concurrency: 2 },
   { name: "long", files: ["test/**/*.long.ts"], atLeast: 2, concurrency: 1, long: true },
 ];
 

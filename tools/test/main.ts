@@ -13,6 +13,7 @@ import { runAgentTests } from "./agent.ts";
 import { prepareHost } from "./prepare-host.ts";
 import { groups, runLimitMs, type Group } from "./groups.ts";
 import { runFiles, type Tally } from "./run-files.ts";
+import { shareAmongFiles } from "./shared.ts";
 
 const main = async (): Promise<void> => {
   const { values, positionals } = parseArgs({
@@ -34,9 +35,9 @@ const main = async (): Promise<void> => {
   };
   // The files that need a running Holdfast share one instance (test/support/instance.ts); the first of them brings it up.
   const instance = `t${process.pid.toString(36)}`;
-  process.env["HOLDFAST_TEST_INSTANCE"] = instance;
   const onlyRepo = positionals.length === 1 && positionals[0] === "repo";
   if (!onlyRepo) await prepareHost();
+  const takeAway = onlyRepo ? undefined : await shareAmongFiles();
   let matched = 0;
   for (const group of groups) {
     if (values.except.includes(group.name) || (group.long ?? false) !== values.long) continue;
@@ -48,7 +49,7 @@ const main = async (): Promise<void> => {
       );
       add({ passed: 0, failed: 1 });
     }
-    if (files.length > 0 && !signal.aborted) add(await runFiles(group, files, signal));
+    if (files.length > 0 && !signal.aborted) add(await runFiles(group, files, { instance, signal }));
   }
   if (signal.aborted) {
     process.stdout.write("✖ the run was ended before its time\n");
@@ -62,6 +63,7 @@ const main = async (): Promise<void> => {
     );
     add({ passed: 0, failed: 1 });
   }
+  await takeAway?.();
   if (!(await takeDown(instance))) add({ passed: 0, failed: 1 });
   process.stdout.write(`${total.passed} passed, ${total.failed} failed\n`);
   process.exit(total.failed > 0 || total.passed === 0 ? 1 : 0);

@@ -110,8 +110,9 @@ fn a_failing_service_backs_off_then_fails_and_can_be_restarted() {
     connection.call("output.read", json!({"id": "svc_bad", "cursor": 0, "max_bytes": 1000}));
     connection.result().unwrap();
     assert_eq!(String::from_utf8(connection.output().0).unwrap(), "trying\n".repeat(4));
-    agent.ok("services.restart", json!({"id": "svc_bad"}));
-    wait(&agent, "svc_bad", "failed");
+    // Who restarts it has mended something: it has all its tries again.
+    assert_eq!(agent.ok("services.restart", json!({"id": "svc_bad"}))["restarts"], 0);
+    assert_eq!(wait(&agent, "svc_bad", "failed")["restarts"], 3);
 }
 
 #[test]

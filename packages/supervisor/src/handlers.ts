@@ -91,5 +91,6 @@ const readUsage = async ({ cells, volumes }: Serving, computerId: string) => {
     disk_bytes: disk.bytes,
     disk_limit_bytes: disk.limitBytes,
     oom_kills: used?.oomKills ?? 0,
+    refused_forks: used?.refusedForks ?? 0,
   };
 };

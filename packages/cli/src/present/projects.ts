@@ -1,4 +1,4 @@
-import type { OperationName, OperationOutput } from "@holdfast/contract";
+import { opensEverything, type OperationName, type OperationOutput } from "@holdfast/contract";
 import { formatAge } from "../lib/units.ts";
 import { card, type Column, table } from "./table.ts";
 
@@ -78,8 +78,7 @@ const visibilityOf = ({ visibility, published }: Project): string =>
     : `${visibility}: ${published.map(ruleText).join(", ")}`;
 
 /** Whether everything is open: by one of the rules, to every method. */
-export const isEverything = (rules: Rules): boolean =>
-  rules.some(({ methods, path }) => methods === null && path === "/*");
+export const isEverything = (rules: Rules): boolean => rules.some(opensEverything);
 
 /** As `--rule` takes it. */
 export const ruleText = ({ methods, path }: Rules[number]): string =>

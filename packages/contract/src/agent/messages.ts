@@ -126,6 +126,7 @@ export const agentServiceState = z.object({
   state: z.enum(["stopped", "waiting", "starting", "ready", "unhealthy", "backoff", "stopping", "failed"]),
   reason: z.string().max(1000).nullable(),
   pid: count.nullable(),
+  /** In a row: none of the runs between them lasted a minute. */
   restarts: count,
   exit: agentExit.nullable(),
   started_at_ms: count.nullable(),

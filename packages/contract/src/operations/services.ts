@@ -104,6 +104,7 @@ export const serviceView = z.looseObject({
     ])
     .describe("`unknown` while the computer is not awake"),
   reason: z.string().nullable(),
+  /** In a row: none of the runs between them lasted a minute. */
   restarts: z.number(),
   exit: exitView,
   ready_at: timestamp.nullable(),

@@ -109,6 +109,7 @@ export const supervisorMethods = {
           disk_bytes: count,
           disk_limit_bytes: count,
           oom_kills: count,
+          refused_forks: count,
         })
         .nullable(),
     }),

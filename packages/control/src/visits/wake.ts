@@ -16,7 +16,7 @@ type Woken = z.input<ControlGatewayMethods["project.wake"]["result"]>;
 export interface WebState {
   readonly state: string;
   readonly reason: string | null;
-  /** How often it has been started again. */
+  /** How often in a row it has been started again, without a run of a minute. */
   readonly restarts: number;
 }
 

@@ -1,12 +1,7 @@
 import type { SupervisorMethods } from "@holdfast/contract";
 import type { Clock, RpcClient } from "@holdfast/kit";
 
-const full = 0.9;
-/** With so many of the processes it may have, a computer may be in the trough of a fork bomb: most wait a second before they fork again. */
-const many = 0.25;
-const looksAtMany = 15;
-const looksAtMemory = 3;
-const betweenMs = 100;
+const lookEveryMs = 1_000;
 const usageMs = 5_000;
 
 export interface CrowdParts {
@@ -15,23 +10,21 @@ export interface CrowdParts {
 }
 
 /**
- * Whether nothing in a computer can end in good order: at its limit of processes, or while the kernel kills in it for
- * memory, a fork bomb takes the place of whatever would start. Looks again
- * for up to 1.5 s where it might be. Throws when the supervisor does not answer within 5 s.
+ * Resolves once nothing in a computer can end in good order: as long as the kernel refuses it processes or kills in it for memory, a fork
+ * bomb takes the place of whatever would start. Counts once a second. Rejects with the signal's reason, or when the supervisor does not
+ * answer within 5 s.
  */
-export const isCrowded = async ({ supervisor, clock }: CrowdParts, computerId: string): Promise<boolean> => {
-  const read = async () =>
-    (await supervisor.call("usage.read", { computer_id: computerId }, { timeoutMs: usageMs })).usage;
-  const first = await read();
-  for (let look = 1, usage = first; usage !== null && first !== null; look += 1) {
-    if (usage.pids > usage.pids_limit * full) return true;
-    // What is cached of files counts as memory too: a full one says nothing unless something is killed for it.
-    const filled = usage.memory_bytes > usage.memory_limit_bytes * full;
-    if (filled && usage.oom_kills > first.oom_kills) return true;
-    const looks = usage.pids > usage.pids_limit * many ? looksAtMany : looksAtMemory;
-    if (look >= looks || (looks === looksAtMemory && !filled)) return false;
-    await clock.sleep(betweenMs);
-    usage = await read();
-  }
-  return false;
+export const untilCrowded = async (
+  { supervisor, clock }: CrowdParts,
+  computerId: string,
+  signal: AbortSignal,
+): Promise<void> => {
+  const refusals = async (): Promise<number> => {
+    const params = { computer_id: computerId };
+    const { usage } = await supervisor.call("usage.read", params, { timeoutMs: usageMs });
+    return usage === null ? 0 : usage.refused_forks + usage.oom_kills;
+  };
+  const before = await refusals();
+  do await clock.sleep(lookEveryMs, signal);
+  while ((await refusals()) === before);
 };

@@ -5,11 +5,9 @@ import type { CellObserver, Computer } from "../domain/computer.ts";
 import { forgetEnvironment } from "../store/destroyed.ts";
 import { deleteServices } from "../store/services.ts";
 import type { Transaction } from "../store/transaction.ts";
-import { isCrowded, type CrowdParts } from "./crowd.ts";
+import { type CrowdParts, untilCrowded } from "./crowd.ts";
 import type { ProcessKeeper } from "./processes/keeper.ts";
 import type { ServiceKeeper } from "./services/keeper.ts";
-
-const crowdedGraceMs = 1_000;
 
 /** What `work/` does when a cell comes and goes. */
 export class WorkObserver implements CellObserver {
@@ -28,23 +26,44 @@ export class WorkObserver implements CellObserver {
   }
 
   async stopping(computer: Computer): Promise<void> {
-    const { agents, processes, logger } = this.#parts;
+    const { processes, logger } = this.#parts;
     try {
-      const graceMs = await this.#graceMs(computer);
-      await agents.of(computer.id).plain("services.shutdown", { grace_ms: graceMs }, { waitMs: 2 * graceMs });
+      await this.#shutDown(computer);
       await processes.compare(computer);
     } catch (error) {
       logger.warn("a computer is stopped without a graceful end", { computer: computer.id, error });
     }
   }
 
-  async #graceMs(computer: Computer): Promise<number> {
-    const crowded = await isCrowded(this.#parts, computer.id).catch((error: unknown) => {
+  /** Gives services and processes their grace, and takes back what is left of it where it serves nobody. */
+  async #shutDown(computer: Computer): Promise<void> {
+    const over = new AbortController();
+    const { signal } = over;
+    const agent = this.#parts.agents.of(computer.id);
+    const within = (graceMs: number) =>
+      agent.plain("services.shutdown", { grace_ms: graceMs }, { waitMs: 2 * graceMs, signal });
+    const ended = within(limits.stopGraceMs);
+    const hurried = this.#comesToCrowd(computer, signal).then((crowded) => (crowded ? within(0) : ended));
+    try {
+      await Promise.race([ended, hurried]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  async #comesToCrowd(computer: Computer, signal: AbortSignal): Promise<boolean> {
+    try {
+      await untilCrowded(this.#parts, computer.id, signal);
+      return true;
+    } catch (error) {
       // A figure that cannot be had is no reason to end anything without a word.
-      this.#parts.logger.warn("it is not known how crowded a computer is", { computer: computer.id, error });
+      if (!signal.aborted)
+        this.#parts.logger.warn("it is not known how crowded a computer is", {
+          computer: computer.id,
+          error,
+        });
       return false;
-    });
-    return crowded ? crowdedGraceMs : limits.stopGraceMs;
+    }
   }
 
   async gone(transaction: Transaction, computer: Computer): Promise<void> {

@@ -7,6 +7,12 @@ import { droppedOfAnswers, mayBeHopByHop } from "./names.ts";
 /** How the body of an answer ends. */
 export type AnswerBody = "none" | "length" | "chunked" | "close";
 
+/** What of a request its answer depends on. */
+export interface Asked {
+  readonly method: string;
+  readonly webSocket: boolean;
+}
+
 /** The head of what an app answers, as visitors may see it. */
 export interface AnswerHead {
   readonly code: number;
@@ -40,7 +46,7 @@ const notModified = 304;
  */
 export const readAnswerHead = (
   text: string,
-  asked: { readonly method: string; readonly webSocket: boolean },
+  asked: Asked,
   /** It is for one who has a right, and for nobody's cache but his own. */
   byRight: boolean,
 ): AnswerHead | string => {

@@ -18,11 +18,8 @@ export class Intake {
     if (end === headGoesOn) return undefined;
     this.#reader = undefined;
     if (end >= 0) return { head: readRequestHead(reader.text), end };
-    const head: Refusal =
-      end === headIsMalformed
-        ? { refused: "malformed", why: "its head holds a byte that may not stand there" }
-        : { refused: "too_large", why: `its head is over ${limits.visitHeadBytes} bytes` };
-    return { head, end: piece.length };
+    const refused = end === headIsMalformed ? "malformed" : "too_large";
+    return { head: { refused, why: reader.why(end) }, end: piece.length };
   }
 
   forget(): void {

@@ -35,6 +35,13 @@ export class HeadReader {
     return this.#text;
   }
 
+  /** Why `read` said that it can only be refused, in words. */
+  why(end: number): string {
+    return end === headIsMalformed
+      ? "its head holds a byte that may not stand there"
+      : `its head is over ${this.#limitBytes} bytes`;
+  }
+
   /** Where in `piece` the head ends (the index after its last byte), or one of the negative answers above. */
   read(piece: Buffer, from = 0): number {
     const end = Math.min(piece.length, from + this.#limitBytes - this.#length);

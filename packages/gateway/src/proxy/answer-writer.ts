@@ -7,14 +7,14 @@ export type AnswerState = "goes_on" | "ended" | "ended_with_more" | "malformed";
 
 /** Turns an app's answer into what the visitor gets: framed anew, so that no framing of the app's reaches anyone. */
 export class AnswerWriter {
-  readonly #answer: AnswerHead;
+  readonly answer: AnswerHead;
   readonly #minor: 0 | 1;
   readonly #chunks: ChunkReader | undefined;
   #leftBytes: number;
 
   /** `minor`: of the visitor's HTTP version; 1.0 knows no chunks. */
   constructor(answer: AnswerHead, minor: 0 | 1) {
-    this.#answer = answer;
+    this.answer = answer;
     this.#minor = minor;
     this.#chunks = answer.body === "chunked" ? new ChunkReader() : undefined;
     this.#leftBytes = answer.bodyBytes;
@@ -22,13 +22,13 @@ export class AnswerWriter {
 
   /** Whether the visitor can tell where the answer ends without the connection being closed. */
   get endIsKnown(): boolean {
-    const { body } = this.#answer;
+    const { body } = this.answer;
     return this.#minor === 1 || body === "length" || body === "none";
   }
 
   /** `closes`: the visitor's connection takes no other request after it. */
   head(closes: boolean): string {
-    const { announcedBytes, body, bodyBytes, code, lines, reason, webSocket } = this.#answer;
+    const { announcedBytes, body, bodyBytes, code, lines, reason, webSocket } = this.answer;
     const text = `HTTP/1.1 ${code} ${reason}\r\n${lines}`;
     if (webSocket) return `${text}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`;
     let framing = "";
@@ -40,7 +40,7 @@ export class AnswerWriter {
 
   /** Adds to `pieces` what of `piece` from `at` on belongs to the answer, with the end of its framing where it ends. */
   body(piece: Buffer, at: number, pieces: Piece[]): AnswerState {
-    switch (this.#answer.body) {
+    switch (this.answer.body) {
       case "none":
         return at === piece.length ? "ended" : "ended_with_more";
       case "length":
@@ -55,7 +55,7 @@ export class AnswerWriter {
 
   /** What ends an answer whose app has hung up; undefined when that cuts it off. */
   hungUp(): readonly Piece[] | undefined {
-    if (this.#answer.body !== "close") return undefined;
+    if (this.answer.body !== "close") return undefined;
     return this.#minor === 1 ? [lastChunk] : [];
   }
 

@@ -1,99 +1,46 @@
-import { limits } from "@holdfast/contract";
-import type { Clock } from "@holdfast/kit";
-import { type AnswerHead, readAnswerHead } from "../head/answer.ts";
-import { headGoesOn, headIsMalformed, HeadReader } from "../head/reader.ts";
+import type { AnswerHead } from "../head/answer.ts";
+import { bodyIsMalformed } from "../head/chunks.ts";
 import type { RequestHead } from "../head/request.ts";
-import type { Failure } from "./failure.ts";
+import { AnswerReader } from "./answer-reader.ts";
 import { AnswerWriter } from "./answer-writer.ts";
+import type { Failure } from "./failure.ts";
 import { type Piece, writeTogether } from "./gather.ts";
-import { openLane } from "./opening.ts";
-import type { LaneKey, Pool } from "./pool.ts";
+import { type Destination, openLane, type Proxy } from "./opening.ts";
+import { Patience, type Standing } from "./patience.ts";
 import { mayBeRepeated, type Told, writeQuestion } from "./question.ts";
 import { QuestionBody } from "./question-body.ts";
-import type { Unreachable } from "./unreachable.ts";
 import type { Upstream, UpstreamUser } from "./upstream.ts";
-import type { Waker } from "./waker.ts";
+import type { Visitor } from "./visitor.ts";
 
-/** The visitor's side of an exchange. */
-export interface Visitor {
-  /** Bytes of the answer. False when the visitor should catch up first; then `visitorDrained` says when. */
-  send(pieces: readonly Piece[]): boolean;
-  /** The app takes the body now: what has come of it is handed to `body`, and what comes. */
-  bodyWanted(): void;
-  /** Stop, and go on, handing over what comes. */
-  holdBack(): void;
-  goOn(): void;
-  /** The app has finished its side of a WebSocket. */
-  appEnded(): void;
-  /** The whole answer was sent. `again`: another request may follow on the connection. */
-  answered(again: boolean): void;
-  /** Nothing of an answer was sent, and nothing will be. */
-  failed(failure: Failure): void;
-  /** Part of an answer was sent and the rest is not to be had: the visitor must be able to tell. */
-  cutOff(): void;
-}
-
-/** What is shared by all exchanges. */
-export interface Proxy {
-  readonly pool: Pool;
-  readonly waker: Waker;
-  readonly clock: Clock;
-  readonly unreachable: Unreachable;
-}
-
-export interface Order {
+/** What is exchanged: one request, and where it goes. */
+export interface Order extends Destination {
   readonly head: RequestHead;
-  readonly lane: LaneKey;
-  readonly isWeb: boolean;
-  /** The right it goes by; null: what is open to everyone. */
-  readonly rightId: string | null;
   readonly told: Told;
 }
 
-/** Heads of kind 1xx before an answer; more are a flood. */
-const interimHeads = 8;
 /** A request that cannot be asked again takes a kept connection only when the app used it this recently: it may be closing it just now. */
 const freshMs = 1000;
-/** An app that has not begun to answer by then may be asleep. */
-const askAfterMs = 400;
 
-/**
- * A visitor that hung up looks like one that only finished asking, until something is sent to it. So long may an answer that has begun be
- * silent for one that may be gone: an event stream would else be kept for nobody.
- */
-const goneMs = 2000;
-
-/** A WebSocket on which nothing was said for so long may have to go when others find no connection. */
-const tunnelPatienceMs = 10_000;
-
-type Phase = "opening" | "asked" | "answering" | "tunnel" | "over";
+type Phase = "opening" | Standing["phase"] | "over";
 
 /** One request and its answer, or one WebSocket, between a visitor and an app. */
 export class Exchange implements UpstreamUser {
   readonly #proxy: Proxy;
   readonly #visitor: Visitor;
   readonly #order: Order;
+  readonly #body: QuestionBody;
+  readonly #patience: Patience;
   #phase: Phase = "opening";
   #upstream: Upstream | undefined;
-  #kept = false;
-  /** Another request may follow on the visitor's connection; decided when the answer begins. */
-  #again = false;
   #askedAgain = false;
-  #reader: HeadReader | undefined;
-  #interim = 0;
-  #answer: AnswerHead | undefined;
+  /** From the answer's first byte to the end of its head. */
+  #reader: AnswerReader | undefined;
+  /** Of the answer that has begun. */
   #writer: AnswerWriter | undefined;
-  readonly #body: QuestionBody;
+  /** Another request may follow on the visitor's connection: so the answer's head has said. */
+  #again = false;
   #tunnelledBytes = 0;
-  #visitorSlow = false;
   #appSlow = false;
-  #visitorEndedAt: number | undefined;
-  #appEndedAt: number | undefined;
-  #askedAt = 0;
-  /** Monotonic: when something last came from, or went to, either side. */
-  #fromAppAt = 0;
-  #fromVisitorAt = 0;
-  #slowSince = 0;
   /** To the visitor, heads included. */
   sentBytes = 0;
 
@@ -102,11 +49,12 @@ export class Exchange implements UpstreamUser {
     this.#visitor = visitor;
     this.#order = order;
     this.#body = new QuestionBody(order.head.bodyBytes);
+    this.#patience = new Patience(proxy.clock);
   }
 
   /** The code of the answer that was passed on; undefined before. */
   get code(): number | undefined {
-    return this.#answer?.code;
+    return this.#writer?.answer.code;
   }
 
   get isTunnel(): boolean {
@@ -115,6 +63,18 @@ export class Exchange implements UpstreamUser {
 
   get bodyEnded(): boolean {
     return this.#body.ended;
+  }
+
+  /** What the visitor sends now is wanted: its body, or its side of a WebSocket. */
+  get takes(): boolean {
+    if (this.#appSlow) return false;
+    if (this.#phase === "tunnel") return true;
+    return (this.#phase === "asked" || this.#phase === "answering") && !this.#body.ended;
+  }
+
+  /** The app does not take more at the moment. */
+  get heldBack(): boolean {
+    return this.#appSlow;
   }
 
   /** Of the visitor's body, or its side of a WebSocket. */
@@ -134,67 +94,47 @@ export class Exchange implements UpstreamUser {
     this.#leave(false);
   }
 
-  /** Body bytes from `from` on; the index after the body's last byte, or `bodyGoesOn` or `bodyIsMalformed`. */
-  body(piece: Buffer, from: number): number {
-    this.#fromVisitorAt = this.#proxy.clock.monotonic();
+  /** What the visitor sends while the exchange `takes`. Answers from where on `piece` is none of it. */
+  take(piece: Buffer): number {
+    this.#patience.heardVisitor();
+    if (this.#phase === "tunnel") {
+      this.#tunnelledBytes += piece.length;
+      this.#toApp([piece]);
+      return piece.length;
+    }
     const pieces: Piece[] = [];
-    const end = this.#body.read(piece, from, pieces);
+    const end = this.#body.read(piece, pieces);
     this.#toApp(pieces);
-    return end;
-  }
-
-  /** Bytes of the visitor's side of a WebSocket. */
-  tunnelled(piece: Buffer): void {
-    this.#fromVisitorAt = this.#proxy.clock.monotonic();
-    this.#tunnelledBytes += piece.length;
-    this.#toApp([piece]);
+    if (end === bodyIsMalformed) this.#fail({ kind: "malformed_body" });
+    return end < 0 ? piece.length : end;
   }
 
   visitorDrained(): void {
-    if (!this.#visitorSlow) return;
-    this.#visitorSlow = false;
+    if (!this.#patience.visitorSlow) return;
+    this.#patience.visitorDrained();
     this.#upstream?.resume();
   }
 
-  /** The visitor will send no more. Of a request that is whole the answer may still be wanted. */
+  /** The visitor will send no more than was taken. Of a request that is whole the answer may still be wanted. May be said again. */
   visitorEnded(): void {
-    this.#visitorEndedAt = this.#proxy.clock.monotonic();
+    this.#patience.visitorEnded();
     if (this.#phase === "tunnel") this.#upstream?.end();
-    else if (!this.#body.ended) {
-      this.abort();
-      this.#visitor.cutOff();
-    }
+    else if (!this.#body.ended) this.#cut();
   }
 
   /** Called now and then: ends what takes longer than it may. */
   sweep(now: number): void {
-    const past = (since: number, ms: number): boolean => now - since > ms;
+    const standing = this.#standing();
+    if (!standing) return;
+    const overdue = this.#patience.overdue(now, standing);
+    if (overdue === "gone") return this.#cut();
+    if (overdue) return this.#fail(overdue);
     const { lane, rightId } = this.#order;
-    if (this.#phase === "over" || this.#phase === "opening") return;
-    if (this.#visitorSlow && past(this.#slowSince, limits.visitReadStallMs)) return this.#cut();
-    if (this.#phase === "asked" || this.#phase === "tunnel") {
-      const waitsSince = this.#phase === "asked" ? this.#askedAt : this.#fromVisitorAt;
-      const waits = this.#phase === "asked" || this.#fromVisitorAt > this.#fromAppAt;
-      if (waits && past(waitsSince, askAfterMs)) this.#proxy.waker.nudge(lane.projectId, rightId);
-    }
-    if (this.#phase === "tunnel") {
-      const endedAt = this.#visitorEndedAt ?? this.#appEndedAt;
-      if (endedAt !== undefined && past(Math.max(endedAt, this.#fromAppAt), limits.visitIdleMs)) this.#cut();
-      return;
-    }
-    if (!this.#body.ended && !this.#appSlow && past(this.#fromVisitorAt, limits.visitBodyStallMs))
-      return this.#fail({ kind: "slow_body" });
-    const heardAt = Math.max(this.#fromAppAt, this.#fromVisitorAt);
-    const silentMs = this.#answer ? goneMs : limits.visitBodyStallMs;
-    if (this.#visitorEndedAt !== undefined && past(Math.max(heardAt, this.#visitorEndedAt), silentMs))
-      return this.#cut();
-    const mayBeSilent = this.#answer?.body === "chunked" || this.#answer?.body === "close";
-    if (!mayBeSilent && !this.#visitorSlow && past(heardAt, limits.visitAnswerMs))
-      this.#fail({ kind: "late" });
+    if (this.#patience.mayBeAsleep(now, standing.phase)) this.#proxy.waker.nudge(lane.projectId, rightId);
   }
 
   upstreamData(piece: Buffer): void {
-    this.#fromAppAt = this.#proxy.clock.monotonic();
+    this.#patience.heardApp();
     if (this.#phase === "tunnel") this.#send([piece]);
     else if (this.#phase === "asked") this.#answerHead(piece);
     else if (this.#writer) this.#answerBytes(this.#writer, [], piece, 0);
@@ -202,7 +142,7 @@ export class Exchange implements UpstreamUser {
 
   upstreamEnded(): void {
     if (this.#phase === "tunnel") {
-      this.#appEndedAt = this.#proxy.clock.monotonic();
+      this.#patience.appEnded();
       this.#visitor.appEnded();
       return;
     }
@@ -214,33 +154,35 @@ export class Exchange implements UpstreamUser {
   upstreamDrained(): void {
     if (!this.#appSlow) return;
     this.#appSlow = false;
-    this.#fromVisitorAt = this.#proxy.clock.monotonic();
+    this.#patience.heardVisitor();
     this.#visitor.goOn();
   }
 
   upstreamGone(): void {
-    if (this.#phase === "tunnel" && this.#appEndedAt !== undefined && this.#visitorEndedAt !== undefined) {
+    if (this.#phase === "tunnel" && this.#patience.bothEnded) {
       this.#leave(false);
       this.#visitor.answered(false);
     } else this.#lost();
   }
 
   stalledSince(): number | undefined {
-    if (this.#phase === "opening") return undefined;
-    if (this.#phase === "tunnel") return Math.max(this.#fromAppAt, this.#fromVisitorAt) + tunnelPatienceMs;
-    if (this.#visitorSlow) return this.#slowSince;
-    return this.#body.ended || this.#appSlow ? undefined : this.#fromVisitorAt;
+    const standing = this.#standing();
+    return standing && this.#patience.stalledSince(standing);
   }
 
   evict(): void {
     this.#fail({ kind: "crowded" });
   }
 
+  #standing(): Standing | undefined {
+    if (this.#phase === "opening" || this.#phase === "over") return undefined;
+    return { phase: this.#phase, takes: this.takes, answerBody: this.#writer?.answer.body };
+  }
+
   #open(): void {
-    const { lane, isWeb, rightId } = this.#order;
     this.#phase = "opening";
     const wanted = (): boolean => this.#phase === "opening";
-    void openLane(this.#proxy, { lane, isWeb, rightId }, wanted).then((opened) => {
+    void openLane(this.#proxy, this.#order, wanted).then((opened) => {
       if ("kind" in opened) this.#fail(opened);
       else if (wanted()) this.#ask(opened);
       else opened.destroy();
@@ -249,13 +191,9 @@ export class Exchange implements UpstreamUser {
 
   #ask(upstream: Upstream): void {
     const { head, told } = this.#order;
-    const now = this.#proxy.clock.monotonic();
     this.#upstream = upstream;
-    this.#kept = upstream.served > 0;
     this.#phase = "asked";
-    this.#askedAt = now;
-    this.#fromAppAt = now;
-    this.#fromVisitorAt = now;
+    this.#patience.asked();
     upstream.attach(this);
     upstream.write(writeQuestion(head, told));
     if (!this.#body.ended) this.#visitor.bodyWanted();
@@ -270,30 +208,15 @@ export class Exchange implements UpstreamUser {
   }
 
   #answerHead(piece: Buffer): void {
-    this.#reader ??= new HeadReader(limits.visitHeadBytes);
-    let at = 0;
-    while (at < piece.length) {
-      const end = this.#reader.read(piece, at);
-      if (end === headGoesOn) return;
-      if (end < 0)
-        return this.#bad(
-          end === headIsMalformed
-            ? "its head holds a byte that may not stand there"
-            : "its head is too large",
-        );
-      const answer = readAnswerHead(this.#reader.text, this.#order.head, this.#order.rightId !== null);
-      if (typeof answer === "string") return this.#bad(answer);
-      at = end;
-      if (answer.code >= 200 || answer.webSocket) return this.#begin(answer, piece, at);
-      this.#interim += 1;
-      if (this.#interim > interimHeads) return this.#bad("it says again and again that it will answer");
-    }
+    this.#reader ??= new AnswerReader(this.#order.head, this.#order.rightId !== null);
+    const read = this.#reader.read(piece);
+    if (typeof read === "string") this.#bad(read);
+    else if (read) this.#begin(read.answer, piece, read.end);
   }
 
   #begin(answer: AnswerHead, piece: Buffer, at: number): void {
     const { head } = this.#order;
     const writer = new AnswerWriter(answer, head.minor);
-    this.#answer = answer;
     this.#writer = writer;
     this.#reader = undefined;
     this.#again = head.keepAlive && this.#body.ended && writer.endIsKnown;
@@ -319,9 +242,8 @@ export class Exchange implements UpstreamUser {
   #send(pieces: readonly Piece[]): void {
     if (pieces.length === 0) return;
     for (const piece of pieces) this.sentBytes += piece.length;
-    if (this.#visitor.send(pieces) || this.#visitorSlow || this.#phase === "over") return;
-    this.#visitorSlow = true;
-    this.#slowSince = this.#proxy.clock.monotonic();
+    if (this.#visitor.send(pieces) || this.#patience.visitorSlow || this.#phase === "over") return;
+    this.#patience.visitorSlows();
     this.#upstream?.pause();
   }
 
@@ -329,7 +251,7 @@ export class Exchange implements UpstreamUser {
   #finish(last: readonly Piece[], clean: boolean): void {
     for (const piece of last) this.sentBytes += piece.length;
     if (last.length > 0) this.#visitor.send(last);
-    this.#leave(clean && this.#body.ended && this.#answer?.reusable === true);
+    this.#leave(clean && this.#body.ended && this.#writer?.answer.reusable === true);
     this.#visitor.answered(this.#again);
   }
 
@@ -337,7 +259,8 @@ export class Exchange implements UpstreamUser {
   #lost(): void {
     if (this.#phase === "over") return;
     if (this.#phase !== "asked") return this.#cut();
-    if (this.#kept && !this.#askedAgain && !this.#reader && mayBeRepeated(this.#order.head)) {
+    const kept = (this.#upstream?.served ?? 0) > 0;
+    if (kept && !this.#askedAgain && !this.#reader && mayBeRepeated(this.#order.head)) {
       this.#askedAgain = true;
       this.#drop();
       return this.#open();
@@ -351,7 +274,7 @@ export class Exchange implements UpstreamUser {
 
   #fail(failure: Failure): void {
     if (this.#phase === "over") return;
-    if (this.#answer) return this.#cut();
+    if (this.#writer) return this.#cut();
     this.#leave(false);
     this.#visitor.failed(failure);
   }
@@ -366,8 +289,8 @@ export class Exchange implements UpstreamUser {
     if (this.#phase === "over") return;
     this.#phase = "over";
     if (!reusable || !this.#upstream) return this.#drop();
-    if (this.#visitorSlow) this.#upstream.resume();
-    this.#proxy.pool.release(this.#upstream, this.#answer?.keptMs);
+    if (this.#patience.visitorSlow) this.#upstream.resume();
+    this.#proxy.pool.release(this.#upstream, this.#writer?.answer.keptMs);
     this.#upstream = undefined;
   }
 

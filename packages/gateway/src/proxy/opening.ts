@@ -12,28 +12,32 @@ const wokenAnswersMs = 5000;
 const againMs = 100;
 const wakeAgainMs = 1000;
 
+/** What is shared by all exchanges. */
+export interface Proxy {
+  readonly pool: Pool;
+  readonly waker: Waker;
+  readonly clock: Clock;
+  readonly unreachable: Unreachable;
+}
+
+/** Where a visit goes that was let in. */
+export interface Destination {
+  readonly lane: LaneKey;
+  /** The web service's port, which control brings up; others are looked for once more and no longer. */
+  readonly isWeb: boolean;
+  /** By which it was let in; null: by a rule. */
+  readonly rightId: string | null;
+}
+
 /**
  * A connection to the lane's port; brings the project up where there is none. Called only for a visit that was let in. Gives up after
  * `limits.visitWakeMs`, or when `wanted` says that nobody waits any more. Never rejects.
  */
 export const openLane = async (
-  parts: {
-    readonly pool: Pool;
-    readonly waker: Waker;
-    readonly clock: Clock;
-    readonly unreachable: Unreachable;
-  },
-  visit: {
-    readonly lane: LaneKey;
-    /** The web service's port, which control brings up; others are looked for once more and no longer. */
-    readonly isWeb: boolean;
-    /** By which it was let in; null: by a rule. */
-    readonly rightId: string | null;
-  },
+  { pool, waker, clock, unreachable }: Proxy,
+  { isWeb, lane, rightId }: Destination,
   wanted: () => boolean,
 ): Promise<Upstream | Failure> => {
-  const { pool, waker, clock } = parts;
-  const { lane, rightId } = visit;
   const until = clock.monotonic() + limits.visitWakeMs;
   let wokenAt = -Infinity;
   for (;;) {
@@ -42,10 +46,10 @@ export const openLane = async (
     if (opened === "crowded" || opened === "full") return { kind: "crowded" };
     if (!wanted()) return { kind: "unavailable" };
     const woken = wokenAt > -Infinity;
-    if (woken && !visit.isWeb && opened === "refused") return { kind: "no_listener" };
+    if (woken && !isWeb && opened === "refused") return { kind: "no_listener" };
     if (clock.monotonic() > until) {
       // A service that takes its time to listen is the app's own affair.
-      if (opened !== "refused") parts.unreachable(lane, opened);
+      if (opened !== "refused") unreachable(lane, opened);
       return { kind: "starting", retryAfterMs: 2000 };
     }
     if (clock.monotonic() - wokenAt > wakeAgainMs) {

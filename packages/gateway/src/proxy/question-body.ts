@@ -22,22 +22,22 @@ export class QuestionBody {
   }
 
   /**
-   * Adds to `pieces` what of `piece` from `from` on is for the app, with its framing. Answers the index after the body's last byte, or
-   * `bodyGoesOn` or `bodyIsMalformed`.
+   * Adds to `pieces` what of `piece` is for the app, with its framing. Answers the index after the body's last byte, or `bodyGoesOn` or
+   * `bodyIsMalformed`.
    */
-  read(piece: Buffer, from: number, pieces: Piece[]): number {
-    if (this.#chunks) return this.#chunked(this.#chunks, piece, from, pieces);
-    const end = Math.min(piece.length, from + this.#leftBytes);
-    this.#leftBytes -= end - from;
-    this.bytes += end - from;
-    pieces.push(from === 0 && end === piece.length ? piece : piece.subarray(from, end));
+  read(piece: Buffer, pieces: Piece[]): number {
+    if (this.#chunks) return this.#chunked(this.#chunks, piece, pieces);
+    const end = Math.min(piece.length, this.#leftBytes);
+    this.#leftBytes -= end;
+    this.bytes += end;
+    pieces.push(end === piece.length ? piece : piece.subarray(0, end));
     this.#ended = this.#leftBytes === 0;
     return this.#ended ? end : bodyGoesOn;
   }
 
-  #chunked(chunks: ChunkReader, piece: Buffer, from: number, pieces: Piece[]): number {
+  #chunked(chunks: ChunkReader, piece: Buffer, pieces: Piece[]): number {
     const runs: Buffer[] = [];
-    const end = chunks.read(piece, from, (run) => {
+    const end = chunks.read(piece, 0, (run) => {
       runs.push(run);
       this.bytes += run.length;
     });

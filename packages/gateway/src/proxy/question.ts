@@ -24,6 +24,6 @@ export const writeQuestion = (head: RequestHead, told: Told): string => {
 
 /** Whether asking twice is as good as once: what may be asked again when a kept connection turns out to be closed. */
 export const mayBeRepeated = (head: RequestHead): boolean =>
-  head.bodyBytes === 0 &&
-  !head.webSocket &&
-  ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].includes(head.method);
+  head.bodyBytes === 0 && !head.webSocket && idempotent.has(head.method);
+
+const idempotent: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);

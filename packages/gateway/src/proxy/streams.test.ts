@@ -224,6 +224,45 @@ test("half-closes: an answer still comes to who has only finished asking; both s
   await until(() => bed.control.records.some(({ status }) => status === 101));
 });
 
+test("who sends a whole request and its end before the app is reached is answered", async (context) => {
+  const bed = await startBed(context);
+  const app = await startTestApp(context);
+  const project = await bed.project("open", app.port, everything);
+  const post = `POST / HTTP/1.1\r\nHost: ${project.host}\r\nContent-Length: 5\r\n\r\n`;
+  const asking = await bed.dial();
+  const answer = listen(asking);
+  asking.end(`${post}hello`);
+  await until(() => answer.closed);
+  assert.match(answer.text, /"body":"hello"/);
+  // One request ahead of the other's answer, and then the end.
+  const twice = await bed.dial();
+  const both = listen(twice);
+  twice.end(`${post}first${post}other`);
+  await until(() => both.closed);
+  assert.match(both.text, /"body":"first".*"body":"other"/s);
+  // What can never be whole any more is waited for no longer.
+  const half = await bed.dial();
+  const none = listen(half);
+  half.end(`${post}he`);
+  await until(() => none.closed);
+  assert.equal(none.text, "");
+});
+
+test("no stream is kept for who was gone before it was known whether he may come in", async (context) => {
+  const bed = await startBed(context);
+  const project = await bed.project("mine", (socket) => {
+    socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\n\r\nfirst"));
+    socket.on("end", () => socket.end());
+  });
+  project.allow("header", "k");
+  const gone = await bed.dial();
+  const heard = listen(gone);
+  gone.end(`GET / HTTP/1.1\r\nHost: ${project.host}\r\nHoldfast-Key: k\r\n\r\n`);
+  await until(() => heard.text.includes("first"));
+  // A clock that is moved on would end the right, and with it all of this.
+  await until(() => heard.closed, 5000);
+});
+
 test("an early answer to a long body ends the connection, and the body goes nowhere", async (context) => {
   const bed = await startBed(context);
   const app = await startTestApp(context, (_request, response) => {

@@ -28,10 +28,10 @@ export const adoptCells = async (
       const cell: Cell = { record, state, leaseEndsAt: clock.monotonic() + left, oomKills: 0, release: [] };
       adopted.push(cell);
       await mendSockets(parts, name);
-      cell.oomKills = (await cgroups.usage(name))?.oomKills ?? 0;
+      cell.oomKills = await cgroups.oomKills(name);
       return;
     }
-    const outOfMemory = ((await cgroups.usage(name))?.oomKills ?? 0) > 0;
+    const outOfMemory = (await cgroups.oomKills(name)) > 0;
     logger.info("taking down what is left of a cell", {
       computer_id: name,
       phase: record?.phase ?? "unknown",

@@ -96,7 +96,7 @@ const useCells = async (
     cgroups: {
       list: () => Promise.resolve([one, other]),
       state: () => Promise.resolve({ populated: true, frozen: false, freezing: false }),
-      usage: () => Promise.resolve(undefined),
+      oomKills: () => Promise.resolve(0),
       watch: () => () => {},
       freeze: () => Promise.resolve(),
       thaw: () => Promise.resolve(),

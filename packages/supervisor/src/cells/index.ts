@@ -87,7 +87,7 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
       if (cells.get(computerId) !== cell || cell.state === "exited") return;
       const now = await cgroups.state(computerId);
       if (now?.populated) return;
-      const kills = (await cgroups.usage(computerId))?.oomKills ?? cell.oomKills;
+      const kills = await cgroups.oomKills(computerId);
       await finish(cell, kills > cell.oomKills ? "out_of_memory" : "agent_ended");
     });
 
@@ -248,7 +248,7 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
       for (const cell of unwatched) await notice(cell.record.computerId, cell).catch(later);
       for (const cell of cells.values()) {
         if (cell.state !== "running") continue;
-        const kills = (await cgroups.usage(cell.record.computerId))?.oomKills ?? 0;
+        const kills = await cgroups.oomKills(cell.record.computerId);
         if (kills > cell.oomKills) events.add("out_of_memory", cell.record.computerId, cell.record.cellId);
         cell.oomKills = Math.max(kills, cell.oomKills);
       }

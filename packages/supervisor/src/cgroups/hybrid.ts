@@ -32,6 +32,9 @@ export const createHybrid = (options: {
     ]);
   };
 
+  const oomKills = async (name: string): Promise<number> =>
+    field(await read(`${of("memory", name)}/memory.oom_control`), "oom_kill");
+
   return {
     layout: "hybrid",
     legacyControllers: controllers,
@@ -66,9 +69,12 @@ export const createHybrid = (options: {
         cpuMs: await core.cpuMs(core2(name)),
         memoryBytes: Math.max(0, (await readNumber(`${memory}/memory.usage_in_bytes`)) - inactive),
         pids: await readNumber(`${of("pids", name)}/pids.current`),
-        oomKills: field(await read(`${memory}/memory.oom_control`), "oom_kill"),
+        oomKills: await oomKills(name),
+        // Of this very group, in which all processes of a cell are, whatever their groups in the v2 hierarchy.
+        refusedForks: field(await read(`${of("pids", name)}/pids.events`), "max"),
       };
     },
+    oomKills,
     watch: (name, changed) => core.watch(core2(name), changed),
     list: async () => [
       ...new Set((await Promise.all(all.map((hierarchy) => children(own(hierarchy))))).flat()),

@@ -16,6 +16,8 @@ export interface CellUsage {
   readonly pids: number;
   /** Processes killed for want of memory since the cell started. */
   readonly oomKills: number;
+  /** Processes that the kernel refused at the limit since the cell started. */
+  readonly refusedForks: number;
 }
 
 export interface CgroupState {
@@ -61,6 +63,8 @@ export interface CellCgroups {
   /** Undefined when there is no such cell. */
   state(name: string): Promise<CgroupState | undefined>;
   usage(name: string): Promise<CellUsage | undefined>;
+  /** Of `usage`, for who asks often. 0 when there is no such cell. */
+  oomKills(name: string): Promise<number>;
   /** Calls back when the state may have changed. The returned function ends it. */
   watch(name: string, changed: () => void): () => void;
   /** Every cell that has a directory in any hierarchy. */

@@ -23,6 +23,9 @@ export const createUnified = (options: {
     await write(`${cell}/cpu.max`, `${limits.cpus * periodUs} ${periodUs}`);
   };
 
+  const oomKills = async (name: string): Promise<number> =>
+    field(await read(`${of(name)}/memory.events`), "oom_kill");
+
   return {
     layout: "unified",
     legacyControllers: [],
@@ -51,9 +54,12 @@ export const createUnified = (options: {
         cpuMs: await core.cpuMs(cell),
         memoryBytes: Math.max(0, (await readNumber(`${cell}/memory.current`)) - inactive),
         pids: await readNumber(`${cell}/pids.current`),
-        oomKills: field(await read(`${cell}/memory.events`), "oom_kill"),
+        oomKills: await oomKills(name),
+        // Before Linux 6.11 it is counted where the process is, which is here unless the cell has limits of its own below.
+        refusedForks: field(await read(`${cell}/pids.events`), "max"),
       };
     },
+    oomKills,
     watch: (name, changed) => core.watch(of(name), changed),
     list: () => children(own),
     dispose: () => removeNested(own),

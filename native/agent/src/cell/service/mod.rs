@@ -13,12 +13,14 @@ use super::cgroup::Group;
 use super::output::{found_segments, Budget, Directory, Store};
 use super::reaper::Exit;
 use super::{limits, sys};
+use backoff::Backoff;
 use serde_json::{json, Value};
 use spec::{Desired, Spec};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::time::Instant;
 use tokio::sync::Notify;
 
 pub struct Service {
@@ -31,6 +33,7 @@ pub struct Service {
     generation: Cell<u64>,
     command: Notify,
     status: RefCell<Status>,
+    backoff: RefCell<Backoff>,
     /// Woken by each change of the status.
     changed: Notify,
     group: RefCell<Option<Group>>,
@@ -63,7 +66,6 @@ struct Status {
     state: Option<State>,
     reason: Option<String>,
     pid: Option<i32>,
-    restarts: u64,
     exit: Option<Exit>,
     started_at_ms: Option<u64>,
     ready_at_ms: Option<u64>,
@@ -88,6 +90,7 @@ impl Service {
             generation: Cell::new(0),
             command: Notify::new(),
             status: RefCell::new(Status { state: first, ..Status::default() }),
+            backoff: RefCell::default(),
             changed: Notify::new(),
             group: RefCell::new(None),
         }
@@ -106,7 +109,7 @@ impl Service {
             "state": name(self.current()),
             "reason": status.reason,
             "pid": status.pid,
-            "restarts": status.restarts,
+            "restarts": self.backoff.borrow().restarts(Instant::now()),
             "exit": status.exit.map(Exit::json),
             "started_at_ms": status.started_at_ms,
             "ready_at_ms": status.ready_at_ms,
@@ -129,10 +132,11 @@ impl Service {
         self.store.changed.notify_waiters();
     }
 
-    /// Makes the supervising task look again at what is wanted. What it does first is told at once: who still read that a service is
-    /// stopped would start it a second time, and who read that it is ready would not wait for it.
+    /// Makes the supervising task look again at what is wanted, as if it had never failed. What it does first is told at once: who still
+    /// read that a service is stopped would start it a second time, and who read that it is ready would not wait for it.
     fn bump(&self) {
         self.generation.set(self.generation.get() + 1);
+        self.backoff.take();
         let runs = self.wanted.get() == Wanted::AsDesired && self.spec.borrow().desired == Desired::Running;
         let next = match self.current() {
             State::Starting | State::Ready | State::Unhealthy | State::Stopping => State::Stopping,

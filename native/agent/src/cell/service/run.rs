@@ -1,6 +1,5 @@
 //! The task that supervises one service, from its first start until it is removed.
 
-use super::backoff::Backoff;
 use super::probe;
 use super::spec::{Desired, Policy, Probe, Spec};
 use super::{Service, State, Wanted};
@@ -25,7 +24,6 @@ enum Outcome {
 }
 
 pub async fn supervise(agent: Rc<Agent>, service: Rc<Service>) {
-    let mut backoff = Backoff::default();
     loop {
         let generation = service.generation.get();
         let spec = service.spec.borrow().clone();
@@ -36,19 +34,16 @@ pub async fn supervise(agent: Rc<Agent>, service: Rc<Service>) {
         if wanted == Wanted::Stopped || spec.desired == Desired::Stopped {
             service.set(State::Stopped, |status| status.reason = None);
             service.superseded(generation).await;
-            backoff = Backoff::default();
             continue;
         }
-        let started = Instant::now();
         let outcome = tokio::select! {
             () = ready_before(&agent, &service, &spec) => run_once(&agent, &service, &spec, generation).await,
             () = service.superseded(generation) => Outcome::Superseded,
         };
         let reason = match outcome {
-            Outcome::Superseded => {
-                backoff = Backoff::default();
-                continue;
-            }
+            Outcome::Superseded => continue,
+            // While it was taken away: how it ended no longer matters.
+            Outcome::Ended(_) if service.generation.get() != generation => continue,
             Outcome::Ended(reason) => reason,
         };
         if !restarts(&spec, &service, reason.is_some()) {
@@ -56,7 +51,8 @@ pub async fn supervise(agent: Rc<Agent>, service: Rc<Service>) {
             service.superseded(generation).await;
             continue;
         }
-        match backoff.next(&spec.restart, started.elapsed(), Instant::now(), chance()) {
+        let delay = service.backoff.borrow_mut().next(&spec.restart, Instant::now(), chance());
+        match delay {
             None => {
                 let limit = spec.restart.limit;
                 let told = reason.map_or(String::new(), |reason| format!(" Last: {reason}."));
@@ -69,7 +65,6 @@ pub async fn supervise(agent: Rc<Agent>, service: Rc<Service>) {
             Some(delay) => {
                 service.set(State::Backoff, |status| {
                     status.reason = reason;
-                    status.restarts += 1;
                     status.next_start_at_ms = Some(now_ms() + delay.as_millis() as u64);
                 });
                 let _ = tokio::time::timeout(delay, service.superseded(generation)).await;
@@ -103,6 +98,7 @@ async fn run_once(agent: &Rc<Agent>, service: &Rc<Service>, spec: &Spec, generat
         status.ready_at_ms = None;
         status.started_at_ms = Some(now_ms());
     });
+    service.backoff.borrow_mut().begin(Instant::now());
     let (pid, mut exit) = match spawn(agent, service, spec).await {
         Ok(spawned) => spawned,
         Err(fault) => return Outcome::Ended(Some(fault.message)),

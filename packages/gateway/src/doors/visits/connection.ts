@@ -1,58 +1,36 @@
 import type { Socket } from "node:net";
 import { limits } from "@holdfast/contract";
-import { bodyGoesOn, bodyIsMalformed } from "../../head/chunks.ts";
 import { Intake } from "../../head/intake.ts";
 import type { RequestHead } from "../../head/request.ts";
-import { Exchange, type Visitor } from "../../proxy/exchange.ts";
-import type { Failure } from "../../proxy/failure.ts";
 import { type Piece, writeTogether } from "../../proxy/gather.ts";
-import type { Verdict } from "../../rights/judge.ts";
-import type { RightUser } from "../../rights/rights.ts";
-import { isOwnPath } from "../../rights/trade.ts";
 import type { Page } from "../pages/page.ts";
 import { renderPage } from "../pages/render.ts";
 import { Ahead } from "./ahead.ts";
 import type { Evictable, Seat } from "./ledger.ts";
-import {
-  type Allowed,
-  mayBeOvercome,
-  pageOfTrade,
-  pageOfVerdict,
-  recordOf,
-  seerOf,
-  takesAnother,
-  visitorLeft,
-} from "./outcome.ts";
 import type { RouteChange, Shared } from "./shared.ts";
-import { visitorOf } from "./visitor-address.ts";
+import { type Line, Visit } from "./visit.ts";
 
 /** After the last answer: for so long, and so much, what the visitor still sends is read, so that the answer is not lost to a reset. */
 const lingerMs = 2000;
 const lingerBytes = 1024 * 1024;
 
-/** `deciding`: a head is whole, and it is asked what may become of it. `lingering`: all is answered, the end is near. */
-type Phase = "head" | "deciding" | "exchange" | "lingering" | "closed";
+/** `open`: a visit is under way, or the next one's head is waited for. `lingering`: all is answered, the end is near. */
+type Phase = "open" | "lingering" | "closed";
 
-/** One socket of a visitor: heads in, answers out, one request after the other. */
-export class Connection implements Visitor, RightUser, Evictable {
+/** One socket of a visitor: heads in, answers out, one visit after the other. */
+export class Connection implements Line, Evictable {
   readonly #socket: Socket;
   readonly #shared: Shared;
   readonly #seat: Seat;
-  #phase: Phase = "head";
+  readonly ahead = new Ahead();
   readonly #intake = new Intake();
-  /** Monotonic: since when the present phase lasts, or a head has been coming. */
+  #phase: Phase = "open";
+  #visit: Visit | undefined;
+  /** Monotonic: since when a head has been coming or was waited for, or it lingers. */
   #since: number;
   #served = 0;
-  readonly #ahead = new Ahead();
   #pumping = false;
-  #drains = false;
   #lingered = 0;
-  #head: RequestHead | undefined;
-  #allowed: Allowed | undefined;
-  #exchange: Exchange | undefined;
-  #startedAt = 0;
-  #takesBody = false;
-  #heldBack = false;
 
   constructor(socket: Socket, seat: Seat, shared: Shared) {
     this.#socket = socket;
@@ -70,22 +48,10 @@ export class Connection implements Visitor, RightUser, Evictable {
     seat.waits(this);
   }
 
-  // What others tell it.
+  // What the door tells it.
 
-  /** The route of a project has changed: what it no longer allows ends now. */
-  routeChanged({ projectId, now }: RouteChange): void {
-    const allowed = this.#allowed;
-    if (!allowed || !this.#head || allowed.route.project_id !== projectId) return;
-    const open = allowed.right ? now !== undefined : this.#shared.judge.stillOpen(now, this.#head);
-    if (!open) this.destroy();
-  }
-
-  /** What is open ends. Who has been answered nothing yet is told to come again, and then judged like whoever comes. */
-  rightLost(): void {
-    const waits = this.#phase === "deciding" || this.#phase === "exchange";
-    if (!waits || (this.#exchange?.sentBytes ?? 0) > 0) return this.destroy();
-    this.#exchange?.abort();
-    this.#answerAndRecord(this.#shared.pages.unavailable(), false, false);
+  routeChanged(change: RouteChange): void {
+    this.#visit?.routeChanged(change);
   }
 
   evict(): void {
@@ -94,12 +60,12 @@ export class Connection implements Visitor, RightUser, Evictable {
 
   /** Monotonic: since when it is this visitor who is waited for. */
   stalledSince(): number | undefined {
-    return this.#phase === "lingering" ? this.#since : this.#exchange?.stalledSince();
+    return this.#phase === "lingering" ? this.#since : this.#visit?.stalledSince();
   }
 
   /** The gateway ends: closes at once what waits, and the rest after its answer. */
   finish(): void {
-    if (this.#phase === "head" && !this.#intake.begun) this.#close();
+    if (this.#waits && !this.#intake.begun) this.#close();
   }
 
   destroy(): void {
@@ -109,275 +75,137 @@ export class Connection implements Visitor, RightUser, Evictable {
 
   /** Called now and then: ends what takes longer than it may. */
   sweep(now: number): void {
-    const lasts = now - this.#since;
-    switch (this.#phase) {
-      case "head":
-        if (this.#drains) {
-          if (lasts > limits.visitReadStallMs) this.destroy();
-        } else if (this.#intake.begun) {
-          if (lasts > limits.visitHeadMs) this.#refuse(this.#shared.pages.tooSlow());
-        } else if (lasts > (this.#served > 0 ? limits.visitIdleMs : limits.visitHeadMs)) this.destroy();
-        return;
-      case "exchange":
-        this.#exchange?.sweep(now);
-        return;
-      case "lingering":
-        if (lasts > (this.#socket.writableFinished ? lingerMs : limits.visitReadStallMs)) this.destroy();
-        return;
-      case "deciding":
-      case "closed":
-    }
+    if (this.#visit) return this.#visit.sweep(now);
+    if (now - this.#since <= this.#patienceMs()) return;
+    if (this.#waits && this.#intake.begun) this.#refuse(this.#shared.pages.tooSlow());
+    else this.destroy();
   }
 
-  // The exchange's view of the visitor.
+  // A visit's view of its connection.
+
+  get address(): string {
+    return this.#seat.address;
+  }
+
+  get ended(): boolean {
+    return this.#socket.readableEnded;
+  }
 
   send(pieces: readonly Piece[]): boolean {
     return writeTogether(this.#socket, pieces);
   }
 
-  bodyWanted(): void {
-    this.#takesBody = true;
-    if (this.#head?.expectsContinue && this.#ahead.isEmpty)
-      this.#socket.write("HTTP/1.1 100 Continue\r\n\r\n", "latin1");
-    this.goOn();
-  }
-
-  holdBack(): void {
-    this.#heldBack = true;
+  pause(): void {
     this.#socket.pause();
   }
 
-  goOn(): void {
-    this.#heldBack = false;
-    while (!this.#heldBack && this.#exchange && (this.#takesBody || this.#exchange.isTunnel)) {
-      const piece = this.#ahead.take();
-      if (!piece) break;
-      this.#toExchange(this.#exchange, piece);
-    }
-    if (!this.#heldBack && !this.#ahead.isFull) this.#socket.resume();
+  resume(): void {
+    if (!this.ahead.isFull) this.#socket.resume();
   }
 
-  appEnded(): void {
+  end(): void {
     this.#socket.end();
   }
 
-  answered(again: boolean): void {
-    this.#record(this.#exchange?.code ?? visitorLeft);
-    this.#next(again && !this.#shared.ending());
+  answer(page: Page, head: RequestHead | undefined, again: boolean): void {
+    const goesOn = again && !this.#shared.ending();
+    this.#socket.write(
+      renderPage(page, { accept: head?.accept, bodyless: head?.method === "HEAD", closes: !goesOn }),
+    );
+    this.next(goesOn);
   }
 
-  failed(failure: Failure): void {
-    const head = this.#head;
-    const byRule = this.#allowed !== undefined && this.#allowed.right === undefined;
-    if (head && byRule && mayBeOvercome(failure, head)) return this.#useCredential(head, failure);
-    const page = this.#shared.pages.failure(failure, seerOf(this.#allowed));
-    this.#answerAndRecord(page, this.#exchange?.bodyEnded === true);
-  }
-
-  cutOff(): void {
-    this.destroy();
+  next(again: boolean): void {
+    this.#visit = undefined;
+    this.#served += 1;
+    if (!again || this.#shared.ending()) return this.#close();
+    this.#since = this.#shared.clock.monotonic();
+    this.#seat.waits(this);
+    this.#pump();
   }
 
   // The socket's events.
 
   #data(piece: Buffer): void {
-    switch (this.#phase) {
-      case "head":
-        this.#keep(piece);
-        this.#pump();
-        return;
-      case "deciding":
-        this.#keep(piece);
-        return;
-      case "exchange":
-        if (this.#exchange && this.#ahead.isEmpty && (this.#takesBody || this.#exchange.isTunnel))
-          this.#toExchange(this.#exchange, piece);
-        else this.#keep(piece);
-        return;
-      case "lingering":
-        this.#lingered += piece.length;
-        if (this.#lingered > lingerBytes) this.destroy();
-        return;
-      case "closed":
-    }
+    if (this.#phase !== "open") return this.#readOver(piece);
+    if (this.#visit?.takes && this.ahead.isEmpty) return this.#visit.take(piece);
+    this.ahead.add(piece);
+    if (this.ahead.isFull) this.#socket.pause();
+    if (this.#waits) this.#pump();
   }
 
   #drained(): void {
-    if (this.#drains) {
-      this.#drains = false;
-      this.#since = this.#shared.clock.monotonic();
-      this.#pump();
-    } else this.#exchange?.visitorDrained();
+    if (this.#visit) return this.#visit.drained();
+    this.#since = this.#shared.clock.monotonic();
+    this.#pump();
   }
 
   #ended(): void {
-    if (this.#phase === "exchange") this.#exchange?.visitorEnded();
-    else if (this.#phase === "head" && !this.#drains) this.destroy();
-    else if (this.#phase === "lingering" && this.#socket.writableFinished) this.destroy();
+    if (this.#visit) this.#visit.ended();
+    else this.#pump();
   }
 
   /** Also called before the socket is really closed: nothing of this connection may reach anyone from here on. */
   #closed(): void {
     if (this.#phase === "closed") return;
-    const exchange = this.#exchange;
-    if (exchange) {
-      this.#record(exchange.code ?? visitorLeft);
-      exchange.abort();
-    }
-    this.#allowed?.right?.leave(this);
     this.#phase = "closed";
+    this.#visit?.gone();
+    this.#visit = undefined;
     this.#intake.forget();
-    this.#ahead.clear();
+    this.ahead.clear();
     this.#seat.leave();
   }
 
-  // Requests.
+  // Heads.
 
-  #keep(piece: Buffer): void {
-    this.#ahead.add(piece);
-    if (this.#ahead.isFull) this.#socket.pause();
+  /** A head may come. */
+  get #waits(): boolean {
+    return this.#phase === "open" && this.#visit === undefined;
   }
 
-  /** Takes one request after the other from what has come; a loop, so that many in one piece do not nest. */
+  /** How long the present state may last while there is no visit. */
+  #patienceMs(): number {
+    if (this.#phase !== "open") return this.#socket.writableFinished ? lingerMs : limits.visitReadStallMs;
+    if (this.#socket.writableNeedDrain) return limits.visitReadStallMs;
+    return this.#intake.begun || this.#served === 0 ? limits.visitHeadMs : limits.visitIdleMs;
+  }
+
+  /**
+   * Takes one head after the other from what has come, while its visits are answered at once; a loop, so that many in one piece do not nest.
+   * Who does not read the answers is asked for nothing more.
+   */
   #pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;
-    while (this.#phase === "head" && !this.#drains) {
-      const piece = this.#ahead.take();
+    while (this.#waits && !this.#socket.writableNeedDrain) {
+      const piece = this.ahead.take();
       if (!piece) break;
       this.#headPiece(piece);
     }
     this.#pumping = false;
-    if (this.#phase === "head" && !this.#ahead.isFull) this.#socket.resume();
+    if (!this.#waits) return;
+    if (this.ended && this.ahead.isEmpty) this.#close();
+    else this.resume();
   }
 
   #headPiece(piece: Buffer): void {
     if (!this.#intake.begun) this.#since = this.#shared.clock.monotonic();
     const read = this.#intake.read(piece);
     if (!read) return;
-    this.#ahead.putBack(piece, read.end);
-    if ("refused" in read.head) this.#refuse(this.#shared.pages.malformed(read.head));
-    else this.#request(read.head);
-  }
-
-  #request(head: RequestHead): void {
-    const { believesProxy, clock, judge, pages, trade } = this.#shared;
+    this.ahead.putBack(piece, read.end);
+    if ("refused" in read.head) return this.#refuse(this.#shared.pages.malformed(read.head));
     this.#seat.serves(this);
-    this.#phase = "deciding";
-    this.#head = head;
-    this.#startedAt = clock.monotonic();
-    if (head.misplacedKey) return this.#answer(pages.misplacedKey(), false);
-    const from = visitorOf(this.#seat.address, head, believesProxy);
-    if (isOwnPath(head.path)) {
-      void trade(head, from).then((traded) => {
-        if (this.#phase === "deciding") this.#answer(pageOfTrade(traded, head, pages, clock), false);
-      });
-      return;
-    }
-    const decide = (verdict: Verdict): void => {
-      if (this.#phase !== "deciding") return;
-      if (verdict.kind === "allowed") this.#let(head, verdict, from);
-      else this.#answer(pageOfVerdict(verdict, head, pages), false);
-    };
-    const verdict = judge.judge(head, from);
-    if (verdict instanceof Promise) void verdict.then(decide);
-    else decide(verdict);
+    this.#visit = new Visit(this, read.head, this.#shared);
+    this.#visit.start();
   }
-
-  /** What is open to everyone did not come up for a visitor: it is tried once more by what this one shows. */
-  #useCredential(head: RequestHead, failure: Failure): void {
-    const byRule = this.#allowed;
-    this.#exchange = undefined;
-    this.#phase = "deciding";
-    const from = visitorOf(this.#seat.address, head, this.#shared.believesProxy);
-    void Promise.resolve(this.#shared.judge.judgeCredential(head, from)).then((verdict) => {
-      if (this.#phase !== "deciding") return;
-      if (verdict.kind === "allowed") return this.#let(head, verdict, from);
-      const page = this.#shared.pages.failure(failure, undefined);
-      this.#allowed = byRule;
-      this.#answerAndRecord(page, false);
-    });
-  }
-
-  /** The one place from which a computer is reached. */
-  #let(head: RequestHead, allowed: Allowed, from: string): void {
-    const { proxy, scheme } = this.#shared;
-    const { route, right } = allowed;
-    const port = allowed.port ?? route.port;
-    this.#allowed = allowed;
-    right?.use(this);
-    // The right may have been withdrawn while it was asked for.
-    if (this.#phase !== "deciding") return;
-    if (port === null) return this.failed({ kind: "no_service" });
-    this.#phase = "exchange";
-    const exchange = new Exchange(proxy, this, {
-      head,
-      lane: { projectId: route.project_id, computerId: route.computer_id, port },
-      isWeb: allowed.port === undefined,
-      rightId: right?.right.id ?? null,
-      told: { from, scheme, narrow: allowed.narrow },
-    });
-    this.#exchange = exchange;
-    exchange.start();
-  }
-
-  #toExchange(exchange: Exchange, piece: Buffer): void {
-    if (exchange.isTunnel) return exchange.tunnelled(piece);
-    if (exchange.bodyEnded) return this.#keep(piece);
-    const end = exchange.body(piece, 0);
-    if (end === bodyGoesOn) return;
-    if (end === bodyIsMalformed) {
-      const begun = exchange.code !== undefined;
-      exchange.abort();
-      if (begun) this.cutOff();
-      else this.failed({ kind: "malformed_body" });
-      return;
-    }
-    this.#takesBody = false;
-    this.#ahead.putBack(piece, end);
-  }
-
-  // Answers of our own, and ends.
 
   /** A head that cannot be told from another: answers, and takes nothing more on this connection. */
   #refuse(page: Page): void {
     this.#seat.serves(this);
-    this.#head = undefined;
-    this.#answer(page, false);
+    this.answer(page, undefined, false);
   }
 
-  #answerAndRecord(page: Page, bodyWhole: boolean, mayGoOn = true): void {
-    this.#record(page.status);
-    this.#answer(page, bodyWhole, mayGoOn);
-  }
-
-  /** `bodyWhole`: all of the request's body was read. `mayGoOn`: the connection may take another request. */
-  #answer(page: Page, bodyWhole: boolean, mayGoOn = true): void {
-    const head = this.#head;
-    const again = mayGoOn && takesAnother(head, bodyWhole) && !this.#shared.ending();
-    this.#socket.write(
-      renderPage(page, { accept: head?.accept, bodyless: head?.method === "HEAD", closes: !again }),
-    );
-    this.#next(again);
-  }
-
-  #next(again: boolean): void {
-    this.#allowed?.right?.leave(this);
-    this.#allowed = undefined;
-    this.#exchange = undefined;
-    this.#head = undefined;
-    this.#takesBody = false;
-    this.#heldBack = false;
-    this.#served += 1;
-    this.#since = this.#shared.clock.monotonic();
-    if (!again) return this.#close();
-    this.#phase = "head";
-    this.#drains = this.#socket.writableNeedDrain;
-    this.#seat.waits(this);
-    if (this.#socket.readableEnded && this.#ahead.isEmpty) return this.#close();
-    this.#pump();
-    if (this.#phase === "head") this.#socket.resume();
-  }
+  // The end.
 
   /** Nothing more is answered: what was written goes out, what still comes is read over for a while. */
   #close(): void {
@@ -385,15 +213,13 @@ export class Connection implements Visitor, RightUser, Evictable {
     this.#phase = "lingering";
     this.#since = this.#shared.clock.monotonic();
     this.#intake.forget();
-    this.#ahead.clear();
+    this.ahead.clear();
     this.#socket.end();
     this.#socket.resume();
   }
 
-  #record(status: number): void {
-    const { clock, records } = this.#shared;
-    const [allowed, head, startedAt] = [this.#allowed, this.#head, this.#startedAt];
-    if (!allowed || !head) return;
-    records.add(recordOf({ allowed, head, exchange: this.#exchange, status, startedAt, clock }));
+  #readOver(piece: Buffer): void {
+    this.#lingered += piece.length;
+    if (this.#lingered > lingerBytes) this.destroy();
   }
 }

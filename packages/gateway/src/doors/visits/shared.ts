@@ -1,7 +1,7 @@
 import type { Route } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 import type { RequestHead } from "../../head/request.ts";
-import type { Proxy } from "../../proxy/exchange.ts";
+import type { Proxy } from "../../proxy/opening.ts";
 import type { Records } from "../../records/batch.ts";
 import type { Judge } from "../../rights/judge.ts";
 import type { Traded } from "../../rights/trade.ts";

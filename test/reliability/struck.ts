@@ -1,0 +1,52 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { call, type Reply } from "../support/control.ts";
+import type { Assistant, Instance } from "../support/instance.ts";
+import { hangMs, until, untilValue } from "../support/until.ts";
+
+/** An assistant's requests to a control that is killed at named points. */
+export interface Struck {
+  ask(method: string, path: string, body?: unknown, key?: string): Promise<Reply>;
+  /** Does `work` on a control that dies at `point`, then waits for the next one. Fails when the point was not reached. */
+  killedAt(point: string, work: () => Promise<Reply>): Promise<void>;
+  /** The same request with the same key, until the first one's fate is known. */
+  repeat(path: string, body: unknown, key: string): Promise<Reply>;
+}
+
+/** `file`: where control looks for the point at which it is to die. */
+export const struck = (instance: Instance, assistant: Assistant, file: string): Struck => {
+  const ask: Struck["ask"] = (method, path, body, key) =>
+    call(
+      instance.url,
+      assistant.secret,
+      method,
+      path,
+      body,
+      key === undefined ? {} : { "idempotency-key": `"${key}"` },
+    );
+  const serves = (): Promise<boolean> =>
+    fetch(`${instance.url}/healthz`).then(
+      async (answer) => ((await answer.json()) as { ready: boolean }).ready,
+      () => false,
+    );
+  return {
+    ask,
+    killedAt: async (point, work) => {
+      await writeFile(file, point);
+      const reply = await work().catch(() => undefined);
+      // The point is taken out by the program that dies there.
+      await until(`control died at ${point}`, async () => (await readFile(file, "utf8")) === "", {
+        detail: () => JSON.stringify(reply?.body),
+      });
+      await until("the next control serves", serves, { withinMs: hangMs });
+    },
+    repeat: (path, body, key) =>
+      untilValue(
+        "the repeated request is answered",
+        async () => {
+          const reply = await ask("POST", path, body, key);
+          return reply.body["code"] === "operation_running" || reply.status === 503 ? undefined : reply;
+        },
+        hangMs,
+      ),
+  };
+};
