@@ -34,6 +34,12 @@ export const runFiles = async (group: Group, files: readonly string[], running: 
   return tally;
 };
 
+/** Of the events of a run, as a reporter gets them, those that are looked into. */
+type RunEvent =
+  | { readonly type: "test:diagnostic"; readonly data: { readonly message: string } }
+  | { readonly type: "test:summary"; readonly data: { readonly file?: string; readonly duration_ms: number } }
+  | { readonly type: "test:plan"; readonly data: object };
+
 /** What node:test says of all files of a lane; here it is told of the group. */
 const sums = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
 
@@ -68,7 +74,7 @@ const runLane = async (
   };
   const reporter = new spec();
   reporter.setEncoding("utf8").on("data", (piece: string) => (text += piece));
-  for await (const event of events) {
+  for await (const event of events as AsyncIterable<RunEvent>) {
     if (event.type === "test:diagnostic" && sums.test(event.data.message)) continue;
     reporter.write(event);
     if (event.type !== "test:summary" || event.data.file === undefined) continue;

@@ -177,7 +177,7 @@ const heard = async (bed: Bed, slug: string, host: string): Promise<void> => {
 /** Waits for what must come true; throws when it does not within `limitMs`. */
 export const until = async (
   holds: () => boolean | Promise<boolean>,
-  limitMs = limits.visitHeadMs,
+  limitMs: number = limits.visitHeadMs,
 ): Promise<void> => {
   const end = performance.now() + limitMs;
   while (!(await holds())) {

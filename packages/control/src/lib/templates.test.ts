@@ -17,7 +17,10 @@ const filesWith = async (common: unknown): Promise<readonly (readonly [string, s
   const definition = { web: null, services: [] };
   write("one/template.json", JSON.stringify({ title: "One", summary: "First", common, definition }));
   const { files } = await readTemplate("one", directory);
-  return files.map(({ path, content, executable }) => [path, `${content}${executable ? " x" : ""}`]);
+  return files.map(({ path, content, executable }) => [
+    path,
+    `${content.toString()}${executable ? " x" : ""}`,
+  ]);
 };
 
 write("one/files/b.mjs", "own");
