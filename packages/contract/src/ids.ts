@@ -17,6 +17,11 @@ export const idPrefixes = {
   deployment: "dep",
   share: "shr",
   visit: "vis",
+  hold: "hld",
+  schedule: "sch",
+  run: "run",
+  snapshot: "snp",
+  offer: "off",
   cell: "cel",
   node: "node",
 } as const;

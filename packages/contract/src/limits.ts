@@ -151,6 +151,54 @@ export const limits = {
   visitWakeMs: 10_000,
   visitsWaiting: 200,
 
+  /** The longest time a hold keeps a computer awake without being renewed; how many there are of one computer. */
+  holdMs: 3600 * 1000,
+  holdsPerComputer: 20,
+  /** Idle time until sleep, sleeping until stop, stopped until archive: what may be asked for. */
+  lifecycleMinMs: 10_000,
+  lifecycleMaxMs: 366 * 24 * 3600 * 1000,
+  /** An ephemeral computer ends by itself. */
+  lifetimeMinMs: 60_000,
+  lifetimeMaxMs: 30 * 24 * 3600 * 1000,
+  /** How many operations wait for one computer to wake; the next is told to come again. */
+  wakesWaiting: 256,
+
+  schedulesPerComputer: 100,
+  schedulesPerAccount: 20_000,
+  scheduleTextLength: 200,
+  previewSlots: 50,
+  /** Runs of one schedule that are remembered, and that wait for their turn. */
+  runsKept: 200,
+  runsQueued: 100,
+  /** Most missed slots that are made up for. */
+  missedRuns: 24,
+  runMs: 3600 * 1000,
+  runMaxMs: 24 * 3600 * 1000,
+  runRetries: 10,
+  runRetriesPerDay: 100,
+  /** Two slots of one schedule are at least this far apart. */
+  scheduleEveryMinMs: 1000,
+  /** What a caller may send along when it starts a run by an event. */
+  eventBodyBytes: 64 * 1024,
+
+  snapshotsPerComputer: 100,
+  snapshotsPerAccount: 10_000,
+  /** Of each kind of the automatic ones. */
+  snapshotsRetained: 100,
+  /** Entries of a difference of two snapshots in one reply, and those that are looked for. */
+  differencePage: 500,
+  differenceEntries: 100_000,
+  childrenPerComputer: 10,
+  offersPerComputer: 20,
+  /** Paths that one offer names, and files that it comes to. */
+  offerPaths: 100,
+  offerEntries: 5000,
+  offerBytes: 1024 * 1024 * 1024,
+  offerNoteLength: 4000,
+  /** What is done in a throwaway cell ends within this. */
+  throwawayMs: 30 * 60_000,
+  throwaways: 4,
+
   eventsKept: 100_000,
   recordsBatchMs: 100,
   /** How long it stays known who did what. */
@@ -162,6 +210,13 @@ export const computerSizes = {
   small: { cpus: 1, memory_bytes: 1024 ** 3, disk_bytes: 5 * 1024 ** 3, pids: 512 },
   medium: { cpus: 2, memory_bytes: 4 * 1024 ** 3, disk_bytes: 20 * 1024 ** 3, pids: 2048 },
   large: { cpus: 4, memory_bytes: 16 * 1024 ** 3, disk_bytes: 80 * 1024 ** 3, pids: 4096 },
+} as const;
+
+/** What a computer does by itself when nothing happens on it; milliseconds, 0: never. A larger one holds more memory and goes sooner. */
+export const lifecycleDefaults = {
+  small: { sleep_after_ms: 15 * 60_000, stop_after_ms: 24 * 3600_000 },
+  medium: { sleep_after_ms: 15 * 60_000, stop_after_ms: 12 * 3600_000 },
+  large: { sleep_after_ms: 10 * 60_000, stop_after_ms: 4 * 3600_000 },
 } as const;
 
 export type ComputerSize = keyof typeof computerSizes;

@@ -13,7 +13,15 @@ import {
 } from "./common.ts";
 import { operation } from "./define.ts";
 
-export const computerStates = ["creating", "awake", "asleep", "stopped", "failed", "destroyed"] as const;
+export const computerStates = [
+  "creating",
+  "awake",
+  "asleep",
+  "stopped",
+  "archived",
+  "failed",
+  "destroyed",
+] as const;
 const size = z
   .enum(computerSizeNames)
   .describe("small: 1 CPU, 1 GiB, 5 GiB disk; medium: 2, 4 GiB, 20 GiB; large: 4, 16 GiB, 80 GiB");
@@ -23,7 +31,9 @@ export const computerView = z.looseObject({
   name: z.string(),
   description: z.string(),
   state: z.enum(computerStates).describe("What it is now"),
-  desired_state: z.enum(["awake", "asleep", "stopped", "destroyed"]).describe("What it is on its way to"),
+  desired_state: z
+    .enum(["awake", "asleep", "stopped", "archived", "destroyed"])
+    .describe("What it is on its way to"),
   reason: z.string().nullable().describe("Why it failed or is where it is, when there is something to say"),
   size,
   environment: z.record(z.string(), z.string()),
@@ -31,8 +41,51 @@ export const computerView = z.looseObject({
   created_at: timestamp,
   updated_at: timestamp,
   awake_since: timestamp.nullable(),
+  active_at: timestamp.describe("When something was last done on it, as far as is known"),
+  sleep_after_ms: z.number().describe("Idle time until it sleeps; 0: never"),
+  stop_after_ms: z.number().describe("Time asleep until it is stopped; 0: never"),
+  archive_after_ms: z.number().describe("Time stopped until it is archived; 0: never"),
+  keep_awake: z.boolean().describe("It neither sleeps nor stops by itself"),
+  keep_hourly: z.number().describe("Automatic snapshots that are kept, of one an hour"),
+  keep_daily: z.number(),
+  keep_weekly: z.number(),
+  expires_at: timestamp.nullable().describe("When it is destroyed by itself; null: durable"),
+  parent: z.string().nullable().describe("The computer it is a child of, and ends with"),
+  origin: z.string().nullable().describe("The snapshot it was made from"),
   version,
 });
+
+const idle = (what: string) =>
+  z
+    .number()
+    .int()
+    .refine(
+      (ms) => ms === 0 || (ms >= limits.lifecycleMinMs && ms <= limits.lifecycleMaxMs),
+      `0, or from ${limits.lifecycleMinMs} to ${limits.lifecycleMaxMs} milliseconds`,
+    )
+    .optional()
+    .describe(what);
+const kept = (what: string) =>
+  z.number().int().min(0).max(limits.snapshotsRetained).optional().describe(what);
+
+/** What it does by itself. Without a value: what its size has (sleep, stop), or nothing. */
+export const lifecycleFields = {
+  sleep_after_ms: idle("Idle time until it sleeps; 0: never"),
+  stop_after_ms: idle("Time asleep until it is stopped; 0: never"),
+  archive_after_ms: idle("Time stopped until it is archived; 0 (the default): never"),
+  keep_awake: z.boolean().optional().describe("Never sleep or stop by itself"),
+  keep_hourly: kept("How many automatic hourly snapshots are kept; 0 (the default): none are made"),
+  keep_daily: kept("Likewise, of one a day"),
+  keep_weekly: kept("Likewise, of one a week"),
+};
+
+export const lifetime = z
+  .number()
+  .int()
+  .min(limits.lifetimeMinMs)
+  .max(limits.lifetimeMaxMs)
+  .optional()
+  .describe("Destroy it after this time unless it is promoted before. Default: it is durable");
 
 const awaits = {
   wait_ms: z.coerce
@@ -59,6 +112,8 @@ export const computerCreate = operation({
       .default("")
       .describe("What it is for; shown in lists"),
     environment: environmentSchema.default({}).describe("Variables for every process and service on it"),
+    ...lifecycleFields,
+    lifetime_ms: lifetime,
     ...awaits,
   }),
   output: computerView,
@@ -107,7 +162,7 @@ export const computerGet = operation({
 export const computerUpdate = operation({
   name: "computer.update",
   title: "Change a computer",
-  summary: "Change name, description, size or environment",
+  summary: "Change name, description, size, environment or what it does by itself",
   description:
     "Changes the fields you give. `environment` replaces the whole set; later processes see the new one, running ones keep theirs. A larger size takes effect at once.",
   input: z.object({
@@ -116,6 +171,7 @@ export const computerUpdate = operation({
     description: z.string().max(limits.descriptionLength).optional(),
     size: size.optional(),
     environment: environmentSchema.optional(),
+    ...lifecycleFields,
     if_match: ifMatch,
   }),
   output: computerView,
@@ -176,11 +232,39 @@ export const computerStop = transition("computer.stop", {
     "Ends services and processes (SIGTERM, then kill) and keeps the disk. Waking it, or whatever needs it running (a command, a file operation), starts its services again.",
 });
 
+export const computerArchive = transition(
+  "computer.archive",
+  {
+    title: "Archive a computer",
+    summary: "Stop a computer and pack its disk into one compressed file",
+    description:
+      "Stops the computer and packs its disk into one compressed, checksummed file that takes less room. Waking it, or whatever needs it running, unpacks it again by itself; that takes longer than waking a stopped one.",
+  },
+  { errors: ["host_full", "computer_failed"] },
+);
+
+export const computerPromote = operation({
+  name: "computer.promote",
+  title: "Make a computer durable",
+  summary: "Let an ephemeral computer or a child stay for good",
+  description:
+    "Takes away its lifetime and its bond to a parent. Nothing on it is touched: state, services and addresses stay as they are.",
+  input: z.object({ computer: computerRef }),
+  output: computerView,
+  route: { method: "POST", path: "/v1/computers/{computer}/promote" },
+  errors: ["not_found", "ceiling_reached", "name_taken"],
+  consequence: "prepare",
+  versioned: true,
+  repeatable: true,
+  command: { noun: "computers", verb: "promote", arguments: ["computer"] },
+});
+
 export const computerDestroy = operation({
   name: "computer.destroy",
   title: "Destroy a computer",
   summary: "Delete a computer and everything on it",
-  description: "Deletes the computer with all its files, for good. Export what should stay first.",
+  description:
+    "Deletes the computer with all its files, snapshots and children, for good. Export what should stay first.",
   input: z.object({ computer: computerRef }),
   output: computerView,
   route: { method: "DELETE", path: "/v1/computers/{computer}" },

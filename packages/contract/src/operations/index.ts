@@ -1,11 +1,14 @@
 import type { z } from "zod";
 import * as computers from "./computers.ts";
 import * as files from "./files.ts";
+import * as holds from "./holds.ts";
 import * as principals from "./principals.ts";
 import * as processes from "./processes.ts";
 import * as projects from "./projects.ts";
 import * as records from "./records.ts";
+import * as schedules from "./schedules.ts";
 import * as services from "./services.ts";
+import * as snapshots from "./snapshots.ts";
 import * as visits from "./visits.ts";
 
 export { everywhere, consequences, type Consequence, type Operation } from "./define.ts";
@@ -23,7 +26,10 @@ export {
   templateNames,
 } from "./projects.ts";
 export { eventView, recordView } from "./records.ts";
+export { holdView } from "./holds.ts";
+export { runView, scheduleView } from "./schedules.ts";
 export { serviceView } from "./services.ts";
+export { differenceView, offerView, snapshotView } from "./snapshots.ts";
 export { shareView } from "./visits.ts";
 
 /** Every operation there is, in the order of the reference page and of `tools/list`. */
@@ -36,8 +42,29 @@ export const operations = {
   "computer.wake": computers.computerWake,
   "computer.sleep": computers.computerSleep,
   "computer.stop": computers.computerStop,
+  "computer.archive": computers.computerArchive,
+  "computer.fork": snapshots.computerFork,
+  "computer.promote": computers.computerPromote,
   "computer.destroy": computers.computerDestroy,
   "computer.usage": computers.computerUsage,
+  "hold.create": holds.holdCreate,
+  "hold.renew": holds.holdRenew,
+  "hold.list": holds.holdList,
+  "hold.release": holds.holdRelease,
+  "snapshot.create": snapshots.snapshotCreate,
+  "snapshot.list": snapshots.snapshotList,
+  "snapshot.get": snapshots.snapshotGet,
+  "snapshot.delete": snapshots.snapshotDelete,
+  "snapshot.restore": snapshots.snapshotRestore,
+  "snapshot.diff": snapshots.snapshotDiff,
+  "snapshot.export": snapshots.snapshotExport,
+  "snapshot.import": snapshots.snapshotImport,
+  "child.create": snapshots.childCreate,
+  "offer.create": snapshots.offerCreate,
+  "offer.list": snapshots.offerList,
+  "offer.diff": snapshots.offerDiff,
+  "offer.accept": snapshots.offerAccept,
+  "offer.reject": snapshots.offerReject,
   "process.exec": processes.processExec,
   "process.start": processes.processStart,
   "process.list": processes.processList,
@@ -88,6 +115,20 @@ export const operations = {
   "share.create": visits.shareCreate,
   "share.list": visits.shareList,
   "share.revoke": visits.shareRevoke,
+  "schedule.create": schedules.scheduleCreate,
+  "schedule.list": schedules.scheduleList,
+  "schedule.get": schedules.scheduleGet,
+  "schedule.update": schedules.scheduleUpdate,
+  "schedule.pause": schedules.schedulePause,
+  "schedule.resume": schedules.scheduleResume,
+  "schedule.delete": schedules.scheduleDelete,
+  "schedule.preview": schedules.schedulePreview,
+  "schedule.run": schedules.scheduleRun,
+  "schedule.fire": schedules.scheduleFire,
+  "run.list": schedules.runList,
+  "run.get": schedules.runGet,
+  "run.output": schedules.runOutput,
+  "run.cancel": schedules.runCancel,
   "port.list": computers.portList,
   "record.list": records.recordList,
   "event.stream": records.eventStream,

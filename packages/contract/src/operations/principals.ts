@@ -19,6 +19,20 @@ export const ceilings = z.object({
     .regex(/^([a-z][a-z0-9-]*)?$/)
     .default("")
     .describe("Names of its computers begin with this"),
+  disk_bytes: z
+    .number()
+    .int()
+    .min(0)
+    .max(Number.MAX_SAFE_INTEGER)
+    .default(100 * 1024 ** 3)
+    .describe("Disk that all its computers may have together, by their sizes"),
+  snapshots: z
+    .number()
+    .int()
+    .min(0)
+    .max(limits.snapshotsPerAccount)
+    .default(100)
+    .describe("Most snapshots of all its computers"),
   largest_size: z.enum(computerSizeNames).default("medium"),
   consequence: z.enum(consequences).default("modify").describe("Highest class of operation"),
 });

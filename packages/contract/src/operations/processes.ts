@@ -135,6 +135,10 @@ export const processStart = operation({
     computer: computerRef,
     ...runFields,
     stdin_open: z.boolean().default(false).describe("Keep standard input open for `process_input`"),
+    keep_awake: z
+      .boolean()
+      .default(false)
+      .describe("While it runs the computer neither sleeps nor stops by itself"),
     terminal: z
       .object({
         columns: z.number().int().min(1).max(limits.terminalColumns),

@@ -36,6 +36,8 @@ export const templateNames = [
   "api",
   "webhook-inbox",
   "feedback-board",
+  "metrics-digest",
+  "scheduled-report",
 ] as const;
 
 const { cwd: _cwd, user: _user, ...serviceFields } = serviceDefinition;

@@ -110,6 +110,14 @@ export const controlGatewayMethods = {
       log: z.string().max(limits.crashPageLogBytes).nullable(),
     }),
   },
+  /**
+   * Projects whose visitors, with a right or where it is published, have sent or been sent something since the last report; every few
+   * seconds while there are any. It keeps their computers awake.
+   */
+  "visits.report": {
+    params: z.object({ project_ids: z.array(idSchema("project")).max(limits.routesPerReply) }),
+    result: z.object({}),
+  },
   "access.record": {
     params: z.object({ records: z.array(accessRecord).max(limits.accessRecordsPerBatch) }),
     result: z.object({}),

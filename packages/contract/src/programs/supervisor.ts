@@ -8,6 +8,7 @@ import { idSchema } from "../ids.ts";
  */
 const computerId = idSchema("computer");
 const cellId = idSchema("cell");
+const snapshotId = idSchema("snapshot");
 const size = z.enum(computerSizeNames);
 const count = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const milliseconds = z
@@ -52,7 +53,16 @@ export const supervisorMethods = {
       image: z.string(),
       layers: z.array(layerView),
       pool: z.object({ total_bytes: count, used_bytes: count, growth_refused: z.boolean() }),
-      memory: z.object({ total_bytes: count, available_bytes: count }),
+      memory: z.object({
+        total_bytes: count,
+        available_bytes: count,
+        /** Kept for the host and our programs; below it no cell is started. */
+        reserve_bytes: count,
+        /** Whether memory of frozen cells can be taken back. */
+        reclaims: z.boolean(),
+      }),
+      /** Digest of policy and agent: a cell started under another one is not handed out. */
+      policy: z.string(),
     }),
   },
   /** Makes the volume from the current image. Result says whether this call made it. */
@@ -62,19 +72,107 @@ export const supervisorMethods = {
   },
   /** Changes the quotas; a running cell gets the new limits at once. */
   "volume.resize": { params: z.object({ computer_id: computerId, size }), result: z.object({}) },
-  /** Stops the cell if there is one and deletes everything of the computer. */
+  /** Stops the cell if there is one and deletes everything of the computer: volume, snapshots, archive. Says what was erased. */
   "volume.destroy": {
     params: z.object({ computer_id: computerId }),
-    result: z.object({ destroyed: z.boolean() }),
+    result: z.object({
+      destroyed: z.boolean(),
+      erased: z.object({ volumes: count, snapshots: count, archives: count }),
+    }),
   },
   "volume.list": {
     params: z.object({}),
-    result: z.object({ volumes: z.array(z.object({ computer_id: computerId, size, image: z.string() })) }),
+    result: z.object({
+      volumes: z.array(z.object({ computer_id: computerId, size, image: z.string(), archived: z.boolean() })),
+    }),
   },
-  /** Starts a cell on the volume, or thaws a frozen one. Resolves when the agent's sockets accept connections. */
+  /** As `volume.create`, with the files of a snapshot. The two share what neither has changed. */
+  "volume.fork": {
+    params: z.object({ computer_id: computerId, size, snapshot_id: snapshotId }),
+    result: z.object({ created: z.boolean(), image: z.string() }),
+  },
+  /**
+   * Puts the files of a snapshot in place of the volume's, whole or not at all. `wrong_state` while there is a cell. `restore_id` tells one
+   * restoring from another: the same again does nothing.
+   */
+  "volume.restore": {
+    params: z.object({ computer_id: computerId, snapshot_id: snapshotId, restore_id: idSchema("snapshot") }),
+    result: z.object({ restored: z.boolean() }),
+  },
+  /**
+   * Syncs the computer's volume and takes a read-only snapshot of it, in one step of the file system: nothing is frozen. Idempotent by id.
+   * `computer_failed` with reason `nested_subvolumes`.
+   */
+  "snapshot.create": {
+    params: z.object({ computer_id: computerId, snapshot_id: snapshotId }),
+    result: z.object({ created: z.boolean(), sync_ms: count, snapshot_us: count }),
+  },
+  "snapshot.delete": {
+    params: z.object({ snapshot_id: snapshotId }),
+    result: z.object({ deleted: z.boolean() }),
+  },
+  "snapshot.list": {
+    params: z.object({}),
+    result: z.object({
+      snapshots: z.array(z.object({ snapshot_id: snapshotId, computer_id: computerId, image: z.string() })),
+    }),
+  },
+  /**
+   * Packing a stopped computer into one file. `open` makes an empty place for it, which a throwaway cell is given as a tree to write to;
+   * `seal` makes that read-only and durable and deletes the volume; `drop` takes a place away that was not sealed. A sealed one stays until
+   * `volume.unpacked`.
+   */
+  "archive.open": { params: z.object({ computer_id: computerId }), result: z.object({}) },
+  "archive.seal": {
+    params: z.object({ computer_id: computerId }),
+    result: z.object({ sealed: z.boolean() }),
+  },
+  "archive.drop": {
+    params: z.object({ computer_id: computerId }),
+    result: z.object({ dropped: z.boolean() }),
+  },
+  /** Makes an empty volume beside the sealed archive. Until `archive.unpacked` the archive is what counts: after a crash it is begun anew. */
+  "archive.unpack": {
+    params: z.object({ computer_id: computerId }),
+    result: z.object({ image: z.string() }),
+  },
+  /** What was unpacked is the volume now, and the archive is deleted. */
+  "archive.unpacked": {
+    params: z.object({ computer_id: computerId }),
+    result: z.object({ done: z.boolean() }),
+  },
+  /**
+   * Starts a cell on the volume, or thaws a frozen one. Resolves when the agent's sockets accept connections. `trees` are shown in the cell
+   * below `/trees/<name>`: `work`, `root` (as a cell of it would see it) and `changes` (what it has over its image) of a snapshot or of the
+   * volume of a computer that has no cell, all read-only; or an archive's place, which may be written to until it is sealed. Only for cells
+   * that are destroyed afterwards. `warm`: nobody waits for it, so it gets little of the processor until it is started without.
+   */
   "cell.start": {
-    params: z.object({ computer_id: computerId, size, lease_ms: milliseconds }),
+    params: z.object({
+      computer_id: computerId,
+      size,
+      lease_ms: milliseconds,
+      trees: z
+        .array(
+          z.object({
+            name: z.enum(["a", "b", "archive"]),
+            source: z.union([
+              z.object({ snapshot_id: snapshotId }),
+              z.object({ volume_of: computerId }),
+              z.object({ archive_of: computerId }),
+            ]),
+          }),
+        )
+        .max(3)
+        .default([]),
+      warm: z.boolean().default(false),
+    }),
     result: z.object({ cell: cellView, started: z.boolean() }),
+  },
+  /** Takes memory of a frozen cell back, where the host can. */
+  "cell.reclaim": {
+    params: z.object({ computer_id: computerId }),
+    result: z.object({ reclaimed_bytes: count }),
   },
   "cell.freeze": {
     params: z.object({ computer_id: computerId }),

@@ -2,8 +2,23 @@ import type { ComputerSize, ErrorCode } from "@holdfast/contract";
 import type { Transaction } from "../store/transaction.ts";
 import type { Principal } from "./principal.ts";
 
-export type ComputerState = "creating" | "awake" | "asleep" | "stopped" | "failed" | "destroyed";
-export type DesiredState = "awake" | "asleep" | "stopped" | "destroyed";
+export type ComputerState =
+  | "creating"
+  | "awake"
+  | "asleep"
+  | "stopped"
+  | "archived"
+  | "failed"
+  | "destroyed";
+export type DesiredState = "awake" | "asleep" | "stopped" | "archived" | "destroyed";
+
+/** A restoring that is under way. `id`: of the snapshot of what is replaced. */
+export interface Restoring {
+  readonly id: string;
+  readonly snapshotId: string;
+  readonly definitions: boolean;
+  readonly then: "awake" | "asleep" | "stopped";
+}
 
 /** A computer as it was recorded last. */
 export interface Computer {
@@ -28,6 +43,25 @@ export interface Computer {
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
   readonly awakeSinceMs: number | null;
+  /** Milliseconds; 0: never; null: what its size has. */
+  readonly sleepAfterMs: number | null;
+  readonly stopAfterMs: number | null;
+  readonly archiveAfterMs: number;
+  readonly keepAwake: boolean;
+  readonly keepHourly: number;
+  readonly keepDaily: number;
+  readonly keepWeekly: number;
+  readonly activeAtMs: number;
+  readonly stateSinceMs: number;
+  readonly expiresAtMs: number | null;
+  readonly parentId: string | null;
+  /** Whose the parent is; may see and decide about it as its own. */
+  readonly delegatorId: string | null;
+  readonly originSnapshotId: string | null;
+  readonly identityDue: boolean;
+  readonly filling: boolean;
+  readonly restoring: Restoring | null;
+  readonly archive: { readonly digest: string; readonly bytes: number } | null;
 }
 
 /** What others may ask about computers. Filled by `computers/`. */

@@ -29,6 +29,34 @@ export const toComputer = (row: ComputerRow): Computer => ({
   createdAtMs: row.created_at_ms,
   updatedAtMs: row.updated_at_ms,
   awakeSinceMs: row.awake_since_ms,
+  sleepAfterMs: row.sleep_after_ms,
+  stopAfterMs: row.stop_after_ms,
+  archiveAfterMs: row.archive_after_ms,
+  keepAwake: row.keep_awake,
+  keepHourly: row.keep_hourly,
+  keepDaily: row.keep_daily,
+  keepWeekly: row.keep_weekly,
+  activeAtMs: row.active_at_ms,
+  stateSinceMs: row.state_since_ms,
+  expiresAtMs: row.expires_at_ms,
+  parentId: row.parent_id,
+  delegatorId: row.delegator_id,
+  originSnapshotId: row.origin_snapshot_id,
+  identityDue: row.identity_due,
+  filling: row.filling,
+  restoring:
+    row.restore_id === null || row.restore_snapshot_id === null
+      ? null
+      : {
+          id: row.restore_id,
+          snapshotId: row.restore_snapshot_id,
+          definitions: row.restore_definitions,
+          then: row.restore_then ?? "stopped",
+        },
+  archive:
+    row.archive_digest === null || row.archive_bytes === null
+      ? null
+      : { digest: row.archive_digest, bytes: row.archive_bytes },
 });
 
 /** Whose computers a principal may see: an owner all of the account, an assistant its own. Null is all. */

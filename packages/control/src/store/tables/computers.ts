@@ -13,8 +13,8 @@ export interface ComputerTables {
     description: string;
     size: ComputerSize;
     environment: Readonly<Record<string, string>>;
-    state: "creating" | "awake" | "asleep" | "stopped" | "failed" | "destroyed";
-    desired_state: "awake" | "asleep" | "stopped" | "destroyed";
+    state: "creating" | "awake" | "asleep" | "stopped" | "archived" | "failed" | "destroyed";
+    desired_state: "awake" | "asleep" | "stopped" | "archived" | "destroyed";
     reason: string | null;
     failure_code: ErrorCode | null;
     attempts: Generated<number>;
@@ -27,6 +27,43 @@ export interface ComputerTables {
     created_at_ms: number;
     updated_at_ms: number;
     awake_since_ms: number | null;
+    /** From here on: `migrations/0030_lifecycle.sql`. */
+    sleep_after_ms: Generated<number | null>;
+    stop_after_ms: Generated<number | null>;
+    archive_after_ms: Generated<number>;
+    keep_awake: Generated<boolean>;
+    keep_hourly: Generated<number>;
+    keep_daily: Generated<number>;
+    keep_weekly: Generated<number>;
+    active_at_ms: Generated<number>;
+    state_since_ms: Generated<number>;
+    expires_at_ms: Generated<number | null>;
+    parent_id: Generated<string | null>;
+    delegator_id: Generated<string | null>;
+    origin_snapshot_id: Generated<string | null>;
+    identity_due: Generated<boolean>;
+    filling: Generated<boolean>;
+    restore_snapshot_id: Generated<string | null>;
+    restore_id: Generated<string | null>;
+    restore_definitions: Generated<boolean>;
+    restore_then: Generated<"awake" | "asleep" | "stopped" | null>;
+    archive_digest: Generated<string | null>;
+    archive_bytes: Generated<number | null>;
+  };
+  holds: {
+    id: string;
+    computer_id: string;
+    principal_id: string;
+    reason: string;
+    process_id: string | null;
+    taken_at_ms: number;
+    expires_at_ms: number;
+  };
+  throwaways: {
+    computer_id: string;
+    node_id: string;
+    purpose: string;
+    created_at_ms: number;
   };
   processes: {
     id: string;
@@ -47,6 +84,7 @@ export interface ComputerTables {
     ended_at_ms: number | null;
     output_bytes: Generated<number>;
     dropped_bytes: Generated<number>;
+    keep_awake: Generated<boolean>;
   };
   services: {
     id: string;
