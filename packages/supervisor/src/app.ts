@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { limits, type LayerView } from "@holdfast/contract";
@@ -162,6 +163,9 @@ export const createApp = async (options: {
         instance: config.instance,
         bootId,
         image: config.image,
+        policy: createHash("sha256")
+          .update(JSON.stringify(await policy()))
+          .digest("hex"),
       };
       return { cells, volumes, events, layers: proven, readMemory: readHostMemory, about };
     },

@@ -2,7 +2,7 @@ import { computerSizes, HoldfastError, type LayerView, type SupervisorMethods } 
 import type { RpcHandlers } from "@holdfast/kit";
 import type { Cells } from "./cells/index.ts";
 import type { CellEvents } from "./cells/events.ts";
-import type { HostMemory } from "./cells/admission.ts";
+import { reserveBytes, type HostMemory } from "./cells/admission.ts";
 import type { Volumes } from "./volumes/index.ts";
 
 export interface Serving {
@@ -16,6 +16,7 @@ export interface Serving {
     readonly instance: string;
     readonly bootId: string;
     readonly image: string;
+    readonly policy: string;
   };
 }
 
@@ -35,7 +36,13 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
         used_bytes: space.usedBytes,
         growth_refused: space.growthRefused,
       },
-      memory: { total_bytes: memory.totalBytes, available_bytes: memory.availableBytes },
+      memory: {
+        total_bytes: memory.totalBytes,
+        available_bytes: memory.availableBytes,
+        reserve_bytes: reserveBytes(memory.totalBytes),
+        reclaims: false,
+      },
+      policy: about.policy,
     };
   },
   "volume.create": ({ computer_id, size }) => serving().volumes.create(computer_id, size),
@@ -49,14 +56,25 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
   "volume.destroy": async ({ computer_id }) => {
     const { cells, volumes } = serving();
     await cells.forget(computer_id);
-    return { destroyed: await volumes.destroy(computer_id) };
+    return volumes.destroy(computer_id);
   },
   "volume.list": async () => ({
     volumes: serving()
       .volumes.list()
-      .map(({ computerId, size, image }) => ({ computer_id: computerId, size, image })),
+      .map(({ computerId, size, image }) => ({ computer_id: computerId, size, image, archived: false })),
   }),
+  "volume.fork": async () => refuseUntilReady("it forks no volumes"),
+  "volume.restore": async () => refuseUntilReady("it restores no volumes"),
+  "snapshot.create": async () => refuseUntilReady("it takes no snapshots"),
+  "snapshot.delete": async () => refuseUntilReady("it takes no snapshots"),
+  "snapshot.list": async () => ({ snapshots: [] }),
+  "archive.open": async () => refuseUntilReady("it keeps no archives"),
+  "archive.seal": async () => refuseUntilReady("it keeps no archives"),
+  "archive.drop": async () => refuseUntilReady("it keeps no archives"),
+  "archive.unpack": async () => refuseUntilReady("it keeps no archives"),
+  "archive.unpacked": async () => refuseUntilReady("it keeps no archives"),
   "cell.start": ({ computer_id, size, lease_ms }) => serving().cells.start(computer_id, size, lease_ms),
+  "cell.reclaim": async () => ({ reclaimed_bytes: 0 }),
   "cell.freeze": async ({ computer_id }) => ({ cell: await serving().cells.freeze(computer_id) }),
   "cell.thaw": async ({ computer_id, lease_ms }) => ({
     cell: await serving().cells.thaw(computer_id, lease_ms),

@@ -14,6 +14,12 @@ export type { VolumeFacts } from "./facts.ts";
 /** What a cell is made of; see the helper. All of root's, as ids in a volume are 0-based. */
 const volumeDirectories: readonly string[] = ["root", "work", ".overlay-work"];
 
+/** What was erased, by kind. */
+export interface Destroyed {
+  readonly destroyed: boolean;
+  readonly erased: { readonly volumes: number; readonly snapshots: number; readonly archives: number };
+}
+
 /**
  * The disks of computers: one subvolume and one quota group each. Everything may be repeated; a step that fails leaves nothing that
  * the next try or the next start does not take away.
@@ -32,7 +38,7 @@ export interface Volumes {
    */
   withRoom<T>(computerId: string, work: () => Promise<T>): Promise<T>;
   /** Throws `computer_failed` when subvolumes are nested in it: they cannot be deleted with it. */
-  destroy(computerId: string): Promise<boolean>;
+  destroy(computerId: string): Promise<Destroyed>;
   /** Throws `not_found`. */
   get(computerId: string): VolumeFacts;
   list(): readonly VolumeFacts[];
@@ -162,7 +168,7 @@ export const openVolumes = async (options: {
     destroy: (computerId) =>
       turns(computerId, async () => {
         const volume = facts.get(computerId);
-        if (!volume) return false;
+        if (!volume) return { destroyed: false, erased: { volumes: 0, snapshots: 0, archives: 0 } };
         const path = places.volume(computerId);
         const nested = (await exists(path)) ? await btrfs.nestedSubvolumes(path) : [];
         if (nested.length > 0)
@@ -171,7 +177,7 @@ export const openVolumes = async (options: {
             count: nested.length,
           });
         await remove(volume);
-        return true;
+        return { destroyed: true, erased: { volumes: 1, snapshots: 0, archives: 0 } };
       }),
     get: (computerId) => {
       const volume = facts.get(computerId);
