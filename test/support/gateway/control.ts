@@ -90,6 +90,10 @@ export const startControl = async (path: string): Promise<FakeControl> => {
       control.calls.push({ method: "project.wake", params });
       return control.onWake(params.project_id, params.right_id);
     },
+    "visits.report": async (params) => {
+      control.calls.push({ method: "visits.report", params });
+      return {};
+    },
     "access.record": async ({ records }) => {
       control.records.push(...records);
       return {};

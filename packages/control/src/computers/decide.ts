@@ -24,6 +24,8 @@ export const decide = (computer: Computer, seen: Seen): Move => {
     case "stopped":
       if (computer.state !== "stopped") return "stop";
       return cell === "running" || cell === "frozen" ? "stop" : "none";
+    case "archived":
+      return computer.state === "stopped" || computer.state === "archived" ? "none" : "stop";
   }
 };
 

@@ -56,6 +56,8 @@ export const createVisitingModule = (parts: VisitingParts): Module => {
     "right.find": async (shown) => ({ right: await rights.find(shown) }),
     "right.hold": async ({ ids }) => ({ held: await rights.hold(ids) }),
     "project.wake": (params, signal) => waker.wake(params, signal),
+    // Keeping awake what visitors use is `Activity`'s.
+    "visits.report": async () => ({}),
     "access.record": async ({ records }) => {
       await access.record(records);
       return {};

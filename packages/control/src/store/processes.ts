@@ -16,6 +16,7 @@ export interface NewProcess {
   readonly command: string;
   readonly terminal: boolean;
   readonly stdinOpen: boolean;
+  readonly keepAwake: boolean;
   readonly nowMs: number;
 }
 
@@ -34,15 +35,16 @@ export const admitProcess = async (
     with found as (
       select * from computers
       where account_id = ${principal.accountId}
-        and (${visible}::text is null or principal_id = ${visible}::text)
+        and (${visible}::text is null or principal_id = ${visible}::text or delegator_id = ${visible}::text)
         and ${ref.startsWith("cmp_") ? sql`id = ${ref}` : sql`name = ${ref}`}
         and desired_state <> 'destroyed'
       order by principal_id = ${principal.id} desc
       limit 2
     ), added as (
-      insert into processes (id, computer_id, cell_id, operation_id, principal_id, command, terminal, stdin_open, state, started_at_ms)
+      insert into processes (id, computer_id, cell_id, operation_id, principal_id, command, terminal, stdin_open,
+        keep_awake, state, started_at_ms)
       select ${fresh.id}, id, cell_id, ${fresh.operationId}, ${principal.id}, ${fresh.command},
-        ${fresh.terminal}::boolean, ${fresh.stdinOpen}::boolean, 'starting', ${fresh.nowMs}::bigint
+        ${fresh.terminal}::boolean, ${fresh.stdinOpen}::boolean, ${fresh.keepAwake}::boolean, 'starting', ${fresh.nowMs}::bigint
       from found
       limit 1
     )

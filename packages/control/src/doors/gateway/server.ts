@@ -25,6 +25,7 @@ export const createGatewayDoor = (parts: {
       "right.find": async (params, signal) => visits()["right.find"](params, signal),
       "right.hold": async (params, signal) => visits()["right.hold"](params, signal),
       "project.wake": async (params, signal) => visits()["project.wake"](params, signal),
+      "visits.report": async (params, signal) => visits()["visits.report"](params, signal),
       "access.record": async (params, signal) => visits()["access.record"](params, signal),
     },
   });

@@ -57,6 +57,7 @@ export class Launcher {
       command: commandText(params),
       terminal: "terminal" in params && params.terminal !== undefined,
       stdinOpen: holdsInput(params),
+      keepAwake: "keep_awake" in params && params.keep_awake,
       nowMs: this.#parts.clock.now(),
     };
     const found = await admitProcess(transaction, context.principal, params.computer, fresh);
@@ -79,6 +80,7 @@ export class Launcher {
       ended_at_ms: null,
       output_bytes: 0,
       dropped_bytes: 0,
+      keep_awake: fresh.keepAwake,
     };
     return { target: id, computer, row };
   }
