@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { limits, type LayerView } from "@holdfast/contract";
@@ -9,7 +8,7 @@ import { createBundles } from "./cells/bundle.ts";
 import { createEvents } from "./cells/events.ts";
 import { createHelper } from "./cells/helper.ts";
 import { openCells } from "./cells/index.ts";
-import { readPolicy, type Policy } from "./cells/policy.ts";
+import { digestOf, readPolicy, type Policy } from "./cells/policy.ts";
 import { createRecords } from "./cells/records.ts";
 import { createTakeDown } from "./cells/take-down.ts";
 import { openCgroups } from "./cgroups/index.ts";
@@ -135,6 +134,7 @@ export const createApp = async (options: {
         logger,
         crashPoint,
       });
+      const current = { image: config.image, policy: await digestOf(await policy(), config.agent) };
       const cells = await openCells({
         places,
         images,
@@ -157,15 +157,15 @@ export const createApp = async (options: {
         gatewayGid: config.gatewayGid,
         admission: createAdmission(readHostMemory),
         parallelStarts: Math.max(2, availableParallelism()),
+        current,
       });
       const about = {
         version: "0.1.0",
         instance: config.instance,
         bootId,
         image: config.image,
-        policy: createHash("sha256")
-          .update(JSON.stringify(await policy()))
-          .digest("hex"),
+        policy: current.policy,
+        reclaims: await cgroups.reclaims(),
       };
       return { cells, volumes, events, layers: proven, readMemory: readHostMemory, about };
     },

@@ -16,7 +16,10 @@ export interface Serving {
     readonly instance: string;
     readonly bootId: string;
     readonly image: string;
+    /** Digest of policy and agent. */
     readonly policy: string;
+    /** Whether memory of frozen cells can be taken back. */
+    readonly reclaims: boolean;
   };
 }
 
@@ -40,7 +43,7 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
         total_bytes: memory.totalBytes,
         available_bytes: memory.availableBytes,
         reserve_bytes: reserveBytes(memory.totalBytes),
-        reclaims: false,
+        reclaims: about.reclaims,
       },
       policy: about.policy,
     };
@@ -73,8 +76,11 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
   "archive.drop": async () => refuseUntilReady("it keeps no archives"),
   "archive.unpack": async () => refuseUntilReady("it keeps no archives"),
   "archive.unpacked": async () => refuseUntilReady("it keeps no archives"),
-  "cell.start": ({ computer_id, size, lease_ms }) => serving().cells.start(computer_id, size, lease_ms),
-  "cell.reclaim": async () => ({ reclaimed_bytes: 0 }),
+  "cell.start": ({ computer_id, size, lease_ms, warm }) =>
+    serving().cells.start(computer_id, size, lease_ms, { warm }),
+  "cell.reclaim": async ({ computer_id }) => ({
+    reclaimed_bytes: await serving().cells.reclaim(computer_id),
+  }),
   "cell.freeze": async ({ computer_id }) => ({ cell: await serving().cells.freeze(computer_id) }),
   "cell.thaw": async ({ computer_id, lease_ms }) => ({
     cell: await serving().cells.thaw(computer_id, lease_ms),

@@ -41,6 +41,7 @@ const useCells = async (
   cgroups: Partial<CellParts["cgroups"]>,
   running: readonly string[] = [one, other],
   more: object = {},
+  recorded: object = {},
 ): Promise<{
   readonly cells: Cells;
   readonly clock: ReturnType<typeof createManualClock>;
@@ -67,6 +68,9 @@ const useCells = async (
       startedAtMs: 0,
       leaseEndsAtMs: 0,
       exit: null,
+      warm: false,
+      policy: "now",
+      ...recorded,
     });
   const state = { full: false };
   const parts = {
@@ -78,6 +82,7 @@ const useCells = async (
     },
     logger,
     bootId: "boot",
+    current: { image: "image", policy: "now" },
     clock,
     events: createEvents(clock),
     crashPoint: () => {},
@@ -102,7 +107,7 @@ const useCells = async (
       thaw: () => Promise.resolve(),
       kill: () => Promise.resolve(),
       remove: () => Promise.resolve(),
-      reclaim: () => Promise.resolve(),
+      reclaim: () => Promise.resolve(0),
       ...cgroups,
     },
     ...more,
@@ -231,4 +236,68 @@ test("why a cell did not start is told also where what is left of it cannot be t
   isStuck = true;
   await assert.rejects(cells.start(one, "small", 1000), refusal);
   await assert.rejects(cells.start(one, "small", 1000), /it still had processes/);
+});
+
+/** Two cells that an earlier supervisor started ahead, under the image and the policy given. */
+const useWarmCells = async (context: TestContext, made: { readonly image: string; readonly policy: string }) => {
+  const did: string[] = [];
+  const { cells } = await useCells(
+    context,
+    {
+      setShare: async (name, share) => void did.push(`share ${share} ${name}`),
+      kill: async (name) => void did.push(`kill ${name}`),
+      reclaim: async () => 42,
+    },
+    [one, other],
+    {
+      volumes: {
+        get: () => ({ slot: 0, image: made.image }),
+        destroy: async (id: string) => void did.push(`destroy ${id}`),
+        create: async (id: string) => void did.push(`create ${id}`),
+      },
+      images: { find: () => Promise.reject(new Error("it came to the start")) },
+      admission: {
+        admit: (bytes: number, work: () => Promise<unknown>) => {
+          did.push(`admit ${bytes}`);
+          return work();
+        },
+      },
+    },
+    { warm: true, policy: made.policy },
+  );
+  return { cells, did };
+};
+
+test("a warm cell is admitted and gets its share when it is claimed, and not before", async (context) => {
+  const { cells, did } = await useWarmCells(context, { image: "image", policy: "now" });
+  const kept = await cells.start(one, "small", 1000, { warm: true });
+  assert.deepEqual([kept.started, did], [false, []], "its lease is renewed, nothing else");
+  const claimed = await cells.start(one, "small", 1000);
+  assert.deepEqual([claimed.started, claimed.cell.cell_id], [false, cellOf(one)]);
+  assert.deepEqual(did, [`admit ${1024 ** 3}`, `share usual ${one}`]);
+  await cells.start(one, "small", 1000);
+  assert.equal(did.length, 2, "it is a computer's cell like any other by now");
+});
+
+test("a warm cell of another policy or another image is never handed out", async (context) => {
+  const policy = await useWarmCells(context, { image: "image", policy: "before" });
+  await assert.rejects(policy.cells.start(one, "small", 1000), /it came to the start/);
+  assert.deepEqual(policy.did.slice(0, 1), [`kill ${one}`]);
+  assert.ok(!policy.did.includes(`destroy ${one}`), "its volume is as good as a new one");
+  const image = await useWarmCells(context, { image: "before", policy: "now" });
+  await assert.rejects(image.cells.start(one, "small", 1000), /it came to the start/);
+  assert.deepEqual(image.did.slice(0, 3), [`kill ${one}`, `destroy ${one}`, `create ${one}`]);
+  assert.equal(stateOf(image.cells, other), "running", "only the one that was asked for");
+});
+
+test("a computer's own cell stays, whatever image and policy are by now", async (context) => {
+  const { cells } = await useCells(context, {}, [one], {}, { policy: "before" });
+  assert.equal((await cells.start(one, "small", 1000)).started, false);
+});
+
+test("memory is taken back of frozen cells alone", async (context) => {
+  const { cells } = await useWarmCells(context, { image: "image", policy: "now" });
+  assert.equal(await cells.reclaim(one), 0);
+  await cells.freeze(one);
+  assert.equal(await cells.reclaim(one), 42);
 });

@@ -5,24 +5,28 @@ import { adoptCells } from "./adopt.ts";
 import { viewOf, type Cell } from "./cell.ts";
 import { createLeftovers } from "./leftovers.ts";
 import type { CellParts } from "./parts.ts";
-import { createStarter, limitsOf } from "./start.ts";
+import { type CellWishes, createStarter, limitsOf } from "./start.ts";
 import { createTakeDown } from "./take-down.ts";
 
 /** The running computers of this host. Calls about one computer happen one after the other; every call may be repeated. */
 export interface Cells {
   /**
-   * Starts, thaws, or finds running. Throws `not_found` without a volume, `host_full`, `computer_failed` naming the step, or while its last
-   * cell cannot be taken away.
+   * Starts, thaws, or finds running. A warm one that is started without `warm` is a computer's from then on, and made anew if image, policy
+   * or agent are others by now. Throws `not_found` without a volume, `host_full`, `computer_failed` naming the step, or while its last cell
+   * cannot be taken away.
    */
   start(
     computerId: string,
     size: ComputerSize,
     leaseMs: number,
+    wishes?: CellWishes,
   ): Promise<{ readonly cell: CellView; readonly started: boolean }>;
   /** Null when there is no cell. */
   freeze(computerId: string): Promise<CellView | null>;
   /** Null when there is no cell; throws `host_full`. */
   thaw(computerId: string, leaseMs: number): Promise<CellView | null>;
+  /** Bytes of a frozen cell that the kernel took back; 0 of any other. Nobody waits for it who wants to wake the cell. */
+  reclaim(computerId: string): Promise<number>;
   /** Whether a cell was there. Resolves when its last process and everything of it is gone. */
   stop(computerId: string): Promise<boolean>;
   /** Stops and forgets. */
@@ -134,9 +138,9 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
     });
   };
 
-  const lease = async (cell: Cell, leaseMs: number): Promise<void> => {
+  const lease = async (cell: Cell, leaseMs: number, warm = cell.record.warm): Promise<void> => {
     cell.leaseEndsAt = clock.monotonic() + leaseMs;
-    cell.record = { ...cell.record, leaseEndsAtMs: clock.now() + leaseMs };
+    cell.record = { ...cell.record, leaseEndsAtMs: clock.now() + leaseMs, warm };
     await records.write(cell.record);
     hold(cell);
   };
@@ -153,6 +157,34 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
       events.add("thawed", computerId, cellId);
     });
 
+  /** A cell that is there begins to serve, or goes on to. */
+  const serve = async (cell: Cell, leaseMs: number, warm: boolean): Promise<void> => {
+    const { computerId, size } = cell.record;
+    const claimed = cell.record.warm && !warm;
+    if (cell.state === "frozen") await thawCell(cell, leaseMs);
+    if (!claimed) return lease(cell, leaseMs);
+    await parts.admission.admit(computerSizes[size].memory_bytes, async () => {
+      await cgroups.setShare(computerId, "usual");
+      await lease(cell, leaseMs, false);
+      crashPoint("cell.start:claimed");
+    });
+  };
+
+  /** Takes a warm cell away that is made of what is no longer current, its blank volume too where the image is another. */
+  const refresh = async (cell: Cell): Promise<boolean> => {
+    const { computerId, size, warm, policy } = cell.record;
+    const { volumes, current } = parts;
+    const isOtherImage = warm && volumes.get(computerId).image !== current.image;
+    if (!warm || (policy === current.policy && !isOtherImage)) return false;
+    logger.info("a warm cell is made anew: image, policy or agent have changed", { computer_id: computerId });
+    await finish(cell, "stopped");
+    if (!isOtherImage) return true;
+    await volumes.destroy(computerId);
+    crashPoint("cell.start:refreshing");
+    await volumes.create(computerId, size);
+    return true;
+  };
+
   /** The cell of a computer while it is alive. */
   const alive = (computerId: string): Cell | undefined => {
     const cell = cells.get(computerId);
@@ -162,19 +194,22 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
   const view = (cell: Cell): CellView => viewOf(cell, clock);
 
   const service: Cells = {
-    start: (computerId, size, leaseMs) =>
+    start: (computerId, size, leaseMs, wishes = {}) =>
       turns(computerId, async () => {
         if (cleared)
           throw new HoldfastError("wrong_state", "this host is being shut down; no cell is started", {
             state: "cleared",
           });
         const known = alive(computerId);
-        if (known?.state === "frozen") await thawCell(known, leaseMs);
-        else if (known) await lease(known, leaseMs);
-        if (known) return { cell: view(known), started: false };
+        if (known && !(await refresh(known))) {
+          await serve(known, leaseMs, wishes.warm ?? false);
+          return { cell: view(known), started: false };
+        }
         await leftovers.clear(computerId);
         const cell = await bound(() =>
-          parts.admission.admit(computerSizes[size].memory_bytes, () => startCell(computerId, size, leaseMs)),
+          parts.admission.admit(computerSizes[size].memory_bytes, () =>
+            startCell(computerId, size, leaseMs, wishes),
+          ),
         );
         cells.set(computerId, cell);
         hold(cell);
@@ -197,6 +232,7 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
         if (cell?.state === "frozen") await thawCell(cell, leaseMs);
         return cell ? view(cell) : null;
       }),
+    reclaim: async (computerId) => (alive(computerId)?.state === "frozen" ? cgroups.reclaim(computerId) : 0),
     stop: (computerId) =>
       turns(computerId, async () => {
         const cell = alive(computerId);

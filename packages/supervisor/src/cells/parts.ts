@@ -34,4 +34,6 @@ export interface CellParts {
   /** Cells that are being made at the same time; more only make each other slower. */
   readonly parallelStarts: number;
   readonly bootId: string;
+  /** What cells are made of now: a warm one that was made of something else is not handed out. */
+  readonly current: { readonly image: string; readonly policy: string };
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 
@@ -67,6 +68,14 @@ export const readPolicy = async (directory: string): Promise<Policy> => {
   refuseContradictions(policy);
   return policy;
 };
+
+/** Changes whenever a new cell would be held by other rules, or run another agent, than one that was started before. */
+export const digestOf = async (policy: Policy, agent: string): Promise<string> =>
+  createHash("sha256")
+    .update(JSON.stringify(policy))
+    .update("\0")
+    .update(await readFile(agent))
+    .digest("hex");
 
 const refuseContradictions = ({ seccomp, capabilities }: Policy): void => {
   const allowed = new Set([...seccomp.allowed, ...seccomp.rules].flatMap((line) => line.allow));

@@ -17,6 +17,10 @@ const recordSchema = z.object({
   /** Wall clock, for the next start of the supervisor only; this one counts on its own monotonic clock. */
   leaseEndsAtMs: z.number(),
   exit: cellView.shape.exit,
+  /** Started ahead, for nobody yet: nothing of anybody's is on its volume. */
+  warm: z.boolean().default(false),
+  /** Digest of policy and agent that it was started under. */
+  policy: z.string().default(""),
 });
 
 export type CellRecord = Omit<z.output<typeof recordSchema>, "version">;

@@ -1,5 +1,5 @@
 import { computerSizes, HoldfastError, limits, type ComputerSize } from "@holdfast/contract";
-import type { CellLimits } from "../cgroups/index.ts";
+import type { CellLimits, CgroupPlaces } from "../cgroups/index.ts";
 import { allOver } from "../lib/all-over.ts";
 import type { Cell } from "./cell.ts";
 import { waitForFirstByte } from "./first-byte.ts";
@@ -7,6 +7,11 @@ import { changedRules, refusedRoot, type Started, type StartPlan } from "./helpe
 import type { CellParts } from "./parts.ts";
 import type { CellRecord } from "./records.ts";
 import { makeSocketDirectory, socketsOf } from "./sockets.ts";
+
+export interface CellWishes {
+  /** Nobody waits for it; see `cell.start`. */
+  readonly warm?: boolean;
+}
 
 export const limitsOf = (size: ComputerSize): CellLimits => {
   const { cpus, memory_bytes: memoryBytes, pids } = computerSizes[size];
@@ -18,8 +23,8 @@ export const createStarter =
   (
     parts: CellParts,
     takeDown: (computerId: string, slot: number | undefined) => Promise<void>,
-  ): ((computerId: string, size: ComputerSize, leaseMs: number) => Promise<Cell>) =>
-  async (computerId, size, leaseMs) => {
+  ): ((computerId: string, size: ComputerSize, leaseMs: number, wishes?: CellWishes) => Promise<Cell>) =>
+  async (computerId, size, leaseMs, { warm = false } = {}) => {
     const { places, clock, records, crashPoint } = parts;
     const volume = parts.volumes.get(computerId);
     const image = await parts.images.find(volume.image);
@@ -34,6 +39,8 @@ export const createStarter =
       startedAtMs: clock.now(),
       leaseEndsAtMs: clock.now() + leaseMs,
       exit: null,
+      warm,
+      policy: parts.current.policy,
     };
     const leaseEndsAt = clock.monotonic() + leaseMs;
     await records.write(record);
@@ -44,7 +51,7 @@ export const createStarter =
       const sockets = socketsOf(parts, computerId);
       const [forControl] = sockets;
       const [cgroups, bundle] = await allOver([
-        parts.cgroups.create(computerId, limitsOf(size)),
+        makeGroup(parts, computerId, size, warm),
         parts.bundles.make({
           computerId,
           ...ids,
@@ -98,6 +105,17 @@ export const createStarter =
       throw error;
     }
   };
+
+const makeGroup = async (
+  { cgroups }: CellParts,
+  computerId: string,
+  size: ComputerSize,
+  warm: boolean,
+): Promise<CgroupPlaces> => {
+  const places = await cgroups.create(computerId, limitsOf(size));
+  if (warm) await cgroups.setShare(computerId, "low");
+  return places;
+};
 
 const answer = async (path: string, parts: CellParts): Promise<void> => {
   try {

@@ -7,6 +7,8 @@ import type { CellCgroups, CellLimits } from "./index.ts";
 
 const controllers = ["cpu", "memory", "pids"] as const;
 const periodUs = 100_000;
+/** The kernel's own default, and a twentieth of it. */
+const shares = { usual: 1024, low: 51 } as const;
 
 /** Limits on v1, freezing, ending and processor time on the v2 hierarchy beside it. */
 export const createHybrid = (options: {
@@ -51,11 +53,16 @@ export const createHybrid = (options: {
     setLimits,
     freeze: (name) => core.freeze(core2(name)),
     thaw: (name) => core.thaw(core2(name)),
+    setShare: (name, share) => write(`${of("cpu", name)}/cpu.shares`, String(shares[share])),
     reclaim: async (name) => {
-      await write(`${of("memory", name)}/memory.force_empty`, "0").catch((error: unknown) => {
-        if (!hasCode(error, "EBUSY", "EAGAIN", "ENOENT", "EINTR")) throw error;
+      const memory = of("memory", name);
+      const before = await readNumber(`${memory}/memory.usage_in_bytes`);
+      await write(`${memory}/memory.force_empty`, "0").catch((error: unknown) => {
+        if (!hasCode(error, "EBUSY", "EAGAIN", "ENOENT", "ENODEV", "EINTR")) throw error;
       });
+      return Math.max(0, before - (await readNumber(`${memory}/memory.usage_in_bytes`)));
     },
+    reclaims: () => exists(`${own("memory")}/memory.force_empty`),
     kill: (name) => core.kill(core2(name)),
     remove: async (name) => {
       await allOver(all.map((hierarchy) => removeNested(of(hierarchy, name))));

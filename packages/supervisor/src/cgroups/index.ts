@@ -9,6 +9,9 @@ export interface CellLimits {
   readonly pids: number;
 }
 
+/** `low`: nobody waits for what it does. */
+export type CellShare = "usual" | "low";
+
 export interface CellUsage {
   readonly cpuMs: number;
   /** Without page cache that the kernel would give back first. */
@@ -54,8 +57,12 @@ export interface CellCgroups {
    */
   freeze(name: string): Promise<void>;
   thaw(name: string): Promise<void>;
-  /** Asks the kernel to take back what a frozen cell does not need; it may take nothing. */
-  reclaim(name: string): Promise<void>;
+  /** How much of the processor a cell gets while others want it too: as any other, or next to nothing. */
+  setShare(name: string, share: CellShare): Promise<void>;
+  /** Asks the kernel to take back what a frozen cell does not need. Bytes; it may take nothing. */
+  reclaim(name: string): Promise<number>;
+  /** Whether the kernel can be asked for that here. */
+  reclaims(): Promise<boolean>;
   /** Kills every process, frozen or not, and resolves when none is left. */
   kill(name: string): Promise<void>;
   /** Removes the directories of a cell without processes, with all children. */

@@ -1,9 +1,12 @@
 import type { Clock } from "@holdfast/kit";
+import { exists, hasCode } from "../lib/files.ts";
 import { children, field, make, read, readNumber, removeNested, write } from "./control-files.ts";
 import { createCore } from "./core.ts";
 import type { CellCgroups, CellLimits } from "./index.ts";
 
 const periodUs = 100_000;
+/** The kernel's own default, and a twentieth of it. */
+const weights = { usual: 100, low: 5 } as const;
 
 /** Everything on the v2 hierarchy. */
 export const createUnified = (options: {
@@ -42,7 +45,9 @@ export const createUnified = (options: {
     setLimits,
     freeze: (name) => core.freeze(of(name)),
     thaw: (name) => core.thaw(of(name)),
+    setShare: (name, share) => write(`${of(name)}/cpu.weight`, String(weights[share])),
     reclaim: (name) => reclaim(of(name)),
+    reclaims: () => exists(`${own}/memory.reclaim`),
     kill: (name) => core.kill(of(name)),
     remove: (name) => removeNested(of(name)),
     state: (name) => core.state(of(name)),
@@ -67,10 +72,10 @@ export const createUnified = (options: {
 };
 
 /** The kernel says EAGAIN when it could not take back as much as asked, which is what we ask for. */
-const reclaim = async (cell: string): Promise<void> => {
-  const bytes = await readNumber(`${cell}/memory.current`);
-  await write(`${cell}/memory.reclaim`, String(bytes)).catch((error: unknown) => {
-    if (!(error instanceof Error && "code" in error && (error.code === "EAGAIN" || error.code === "ENOENT")))
-      throw error;
+const reclaim = async (cell: string): Promise<number> => {
+  const before = await readNumber(`${cell}/memory.current`);
+  await write(`${cell}/memory.reclaim`, String(before)).catch((error: unknown) => {
+    if (!hasCode(error, "EAGAIN", "ENOENT", "ENODEV", "EINTR")) throw error;
   });
+  return Math.max(0, before - (await readNumber(`${cell}/memory.current`)));
 };

@@ -25,6 +25,9 @@ export const cgroupsLayer = (open: () => Promise<CellCgroups>, trial: string): L
         await writeFile(`${directory}/cgroup.procs`, pid, { flag: "r+" });
       await cgroups.freeze(name);
       if (!(await cgroups.state(name))?.frozen) throw new Error("a frozen cgroup does not say so");
+      const reclaims = await cgroups.reclaims();
+      if (reclaims) await cgroups.reclaim(name);
+      await cgroups.setShare(name, "low");
       if ((await cgroups.usage(name))?.pids !== 1) throw new Error("the pids controller does not count");
       await cgroups.thaw(name);
       const state = await readFile(`/proc/${pid}/stat`, "utf8");
@@ -32,7 +35,8 @@ export const cgroupsLayer = (open: () => Promise<CellCgroups>, trial: string): L
       await cgroups.kill(name);
       await ended;
       if (!state.includes("(sleep)")) throw new Error("another process was in the trial's cgroup");
-      return `${cgroups.layout}; limits, freeze and kill work`;
+      const memory = reclaims ? "memory of frozen cells is taken back" : "frozen cells keep their memory";
+      return `${cgroups.layout}; limits, freeze and kill work; ${memory}`;
     } finally {
       child.kill("SIGKILL");
       await cgroups.kill(name);
