@@ -1,3 +1,4 @@
+import type { Generated } from "kysely";
 import type { Ceilings } from "../../domain/principal.ts";
 
 /** Times are Unix milliseconds in `bigint` columns: the injected clock's, exact, and free of session time zones. */
@@ -31,7 +32,14 @@ export interface PrincipalTables {
     confirmed_until_ms: number;
     ended_at_ms: number | null;
   };
-  assistants: { id: string; account_id: string; name: string; created_at_ms: number };
+  assistants: {
+    id: string;
+    account_id: string;
+    name: string;
+    created_at_ms: number;
+    /** Of a child's helper: see `migrations/0032_snapshots.sql`. */
+    child_id: Generated<string | null>;
+  };
   keys: {
     id: string;
     account_id: string;
@@ -43,6 +51,7 @@ export interface PrincipalTables {
     expires_at_ms: number | null;
     revoked_at_ms: number | null;
     last_used_at_ms: number | null;
+    delegated_by: Generated<string | null>;
   };
   login_attempts: { subject: string; window_start_ms: number; attempts: number };
 }
