@@ -11,6 +11,10 @@ import { addLogs, addServiceLogs } from "./commands/logs.ts";
 import { addTerminal, attachOverride } from "./commands/terminal.ts";
 import { updateOverrides } from "./commands/updates.ts";
 import { addTransfers } from "./files/transfers.ts";
+import { offerOverrides } from "./holding/offers.ts";
+import { addRunFollow, runOverrides } from "./holding/runs.ts";
+import { scheduleOverrides } from "./holding/schedules.ts";
+import { addSnapshotTransfers, snapshotOverrides } from "./holding/snapshots.ts";
 import { addMcp } from "./mcp/command.ts";
 import { addOwnerVerbs } from "./owner/commands.ts";
 import { keyOverrides } from "./owner/keys.ts";
@@ -26,6 +30,12 @@ const nouns: Readonly<Record<string, string>> = {
   files: "Read, write and move files",
   projects: "Work with an address: make it, deploy it, publish it",
   shares: "Give links to a private project (owners)",
+  schedules: "Run commands at set times, or when an event says so",
+  runs: "See what schedules ran and how it went",
+  snapshots: "Freeze a disk, compare it, put it back, carry it elsewhere",
+  children: "Fork a computer for a helper",
+  offers: "Review what helpers hand back",
+  holds: "Keep a computer awake for a while",
   ports: "See what listens",
   records: "See what was done",
   events: "Follow what happens",
@@ -38,7 +48,11 @@ const overrides: { readonly [N in OperationName]?: Override } = {
   ...fileOverrides,
   ...followOverrides,
   ...keyOverrides,
+  ...offerOverrides,
   ...projectOverrides,
+  ...runOverrides,
+  ...scheduleOverrides,
+  ...snapshotOverrides,
   ...updateOverrides,
   "process.exec": execOverride,
   "process.attach": attachOverride,
@@ -53,6 +67,8 @@ const handMade: ReadonlySet<OperationName> = new Set([
   "service.logs",
   "project.export",
   "project.import",
+  "snapshot.export",
+  "snapshot.import",
   "session.enrol",
   "session.create",
   "session.get",
@@ -108,6 +124,8 @@ const addNoun = (program: Command, app: App, name: string, summary: string): voi
     addProjectTransfers(noun, app);
     addClones(noun, app);
   }
+  if (name === "runs") addRunFollow(noun, app);
+  if (name === "snapshots") addSnapshotTransfers(noun, app);
   if (name === "owners") addOwnerVerbs(noun, app);
 };
 
@@ -141,6 +159,8 @@ const examples = `Examples:
   holdfast files upload box ./site /work/site
   holdfast projects create box shop --template web-app    make a project and get its address
   holdfast projects open shop                open it in your browser, signed in
+  holdfast schedules create nightly --computer box --cron '0 3 * * *' -- ./report.sh
+  holdfast snapshots create box              keep its disk as it is now
   holdfast top                               see how everything does
   holdfast mcp config --client claude-code   connect an assistant
 `;

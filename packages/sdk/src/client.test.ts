@@ -62,6 +62,8 @@ test("there is a method for every operation, of the kind its declaration says", 
     "process.follow",
     "project.export",
     "project.import",
+    "snapshot.export",
+    "snapshot.import",
   ]);
   assert.equal(typeof client.computers.create, "function");
   assert.equal(typeof client.sessions.delete, "function");
@@ -121,6 +123,21 @@ test("a project goes out as bytes and comes in with its fields in the query", as
     ],
   );
   assert.deepEqual([seen[1]?.body, seen[2]?.body], [body, '{"label":"for Ada"}']);
+});
+
+test("a snapshot goes out as bytes and becomes another computer", async () => {
+  const { client, seen } = clientWith(new Response("HF"), json({ name: "copy" }));
+  const { stream } = await client.snapshots.export({ computer: "box", snapshot: "before" });
+  const { name } = await client.snapshots.import({ name: "copy", size: "medium" }, stream);
+  assert.equal(name, "copy");
+  assert.deepEqual(
+    seen.map(({ method, url }) => [method, url]),
+    [
+      ["GET", "http://holdfast.test/v1/computers/box/snapshots/before/export"],
+      ["POST", "http://holdfast.test/v1/computers/import?name=copy&size=medium"],
+    ],
+  );
+  assert.deepEqual([seen[1]?.body, seen[1]?.headers["idempotency-key"]], [stream, '"made-up"']);
 });
 
 test("what creates is repeated after a broken connection, with the same key", async () => {

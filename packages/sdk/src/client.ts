@@ -62,6 +62,12 @@ interface StreamCalls {
     body: Bytes,
     options?: CallOptions,
   ) => Promise<OperationOutput<"project.import">>;
+  "snapshot.export": (input: OperationInput<"snapshot.export">, options?: CallOptions) => Promise<Download>;
+  "snapshot.import": (
+    input: OperationInput<"snapshot.import">,
+    body: Bytes,
+    options?: CallOptions,
+  ) => Promise<OperationOutput<"snapshot.import">>;
 }
 
 /** The call of one operation. Operations without a required field may be called without an input. */

@@ -1,21 +1,30 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CliError } from "../errors.ts";
-import { formatAge, formatBytes, parseDuration, parseSize } from "./units.ts";
+import { formatAge, formatBytes, formatDuration, parseDuration, parseSize } from "./units.ts";
 
 test("times and sizes carry their units", () => {
   assert.deepEqual(
-    ["500ms", "30s", "1.5m", "2h", "7d"].map((text) => parseDuration(text, "--wait")),
-    [500, 30_000, 90_000, 7_200_000, 604_800_000],
+    ["500ms", "30s", "1.5m", "2h", "7d", "1h30m", "0"].map((text) => parseDuration(text, "--wait")),
+    [500, 30_000, 90_000, 7_200_000, 604_800_000, 5_400_000, 0],
   );
   assert.deepEqual(
     ["4096", "64KiB", "1.5MiB", "2G"].map((text) => parseSize(text, "--max")),
     [4096, 65_536, 1_572_864, 2_147_483_648],
   );
-  for (const text of ["30", "", "s", "-5s", "5 s", "1e3s"])
+  for (const text of ["30", "", "s", "-5s", "5 s", "1e3s", "1h 30m", "1h30"])
     assert.throws(() => parseDuration(text, "--wait"), CliError, text);
   for (const text of ["", "-1", "5 XiB", "KiB"])
     assert.throws(() => parseSize(text, "--max"), CliError, text);
+});
+
+test("a time is told as it may be given", () => {
+  const told = ["250ms", "1.5s", "15m", "24h", "1h30m", "2m3.456s", "36h", "2d", "30d", "0s"];
+  assert.deepEqual(
+    told.map((text) => formatDuration(parseDuration(text, "--wait"))),
+    told,
+  );
+  assert.equal(formatDuration(90.4), "90ms");
 });
 
 test("people read words", () => {

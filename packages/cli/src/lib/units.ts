@@ -18,13 +18,33 @@ const sizes: Readonly<Record<string, number>> = {
   G: 1024 ** 3,
 };
 
-/** `500ms`, `30s`, `5m`, `2h`, `7d` in milliseconds. A number alone is refused: nobody remembers which unit it would be. */
+/** `500ms`, `30s`, `5m`, `1h30m`, `7d` in milliseconds; `0` too. Another number alone is refused: nobody remembers which unit it would be. */
 export const parseDuration = (text: string, flag: string): number => {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text);
-  const unit = durations[match?.[2] ?? ""];
-  if (!match || unit === undefined)
-    throw wrong(flag, text, "a time with its unit, for example 500ms, 30s, 5m, 2h, 7d");
-  return Math.round(Number(match[1]) * unit);
+  if (text === "0") return 0;
+  if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/.test(text))
+    throw wrong(flag, text, "a time with its unit, for example 500ms, 30s, 15m, 1h30m, 7d");
+  let ms = 0;
+  for (const [, count, unit = ""] of text.matchAll(/([\d.]+)(ms|s|m|h|d)/g))
+    ms += Number(count) * (durations[unit] ?? 0);
+  return Math.round(ms);
+};
+
+/** As `parseDuration` takes it: `15m`, `24h`, `1h30m`, `1.5s`, `250ms`. Hours go up to two days. */
+export const formatDuration = (ms: number): string => {
+  const whole = Math.round(ms);
+  if (whole < 1000) return whole === 0 ? "0s" : `${whole}ms`;
+  const parts: string[] = [];
+  let left = whole;
+  for (const [unit, size] of [
+    ["d", whole < 2 * 86_400_000 ? Number.POSITIVE_INFINITY : 86_400_000],
+    ["h", 3_600_000],
+    ["m", 60_000],
+  ] as const) {
+    if (left >= size) parts.push(`${Math.floor(left / size)}${unit}`);
+    left = left >= size ? left % size : left;
+  }
+  if (left > 0) parts.push(`${left / 1000}s`);
+  return parts.join("");
 };
 
 /** `4096`, `64KiB`, `10MiB`, `1GiB` in bytes. */

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { CliError, exitCodes } from "../errors.ts";
-import { formatBytes, parseDuration, parseInteger, parseSize, wrong } from "../lib/units.ts";
+import { formatBytes, formatDuration, parseDuration, parseInteger, parseSize, wrong } from "../lib/units.ts";
 import type { Field } from "./fields.ts";
 import { commandWords, type Shape } from "./words.ts";
 
@@ -14,11 +14,15 @@ export const addOptions = (command: Command, fields: readonly Field[], shape: Sh
     else if (field.kind === "list" || field.kind === "record") option.argParser(collect);
     if (field.required) option.makeOptionMandatory();
     command.addOption(option);
-    // A switch that is on unless told otherwise needs a way to turn it off.
-    if (field.kind === "boolean" && field.preset === true) {
-      command.addOption(new Option(`--no-${field.flag}`, `Do not: ${describe(field, shape)}`));
-    }
+    const off = field.kind === "boolean" ? offText(field, shape) : undefined;
+    if (off !== undefined) command.addOption(new Option(`--no-${field.flag}`, off));
   }
+};
+
+/** A switch that is on unless told otherwise, or that an update may find on, needs a way to turn it off. */
+const offText = (field: Field, shape: Shape): string | undefined => {
+  if (field.preset === true) return `Do not: ${describe(field, shape)}`;
+  return field.preset === undefined && "if_match" in shape ? `Turn --${field.flag} off` : undefined;
 };
 
 /** The input object of the flags that were given; what was not given is left to the operation's defaults. */
@@ -66,10 +70,7 @@ const describe = (field: Field, shape: Shape): string => {
 
 const presetText = (field: Field): string => {
   const { preset } = field;
-  if (field.kind === "duration" && typeof preset === "number") {
-    if (preset > 0 && preset % 86_400_000 === 0) return `${preset / 86_400_000}d`;
-    return preset % 1000 === 0 ? `${preset / 1000}s` : `${preset}ms`;
-  }
+  if (field.kind === "duration" && typeof preset === "number") return formatDuration(preset);
   if (field.kind === "size" && typeof preset === "number")
     return formatBytes(preset).replace(".0 ", "").replace(" ", "");
   return typeof preset === "string" || typeof preset === "number" ? String(preset) : "";

@@ -1,5 +1,6 @@
 import type { OperationName } from "@holdfast/contract";
 import type { App } from "../app.ts";
+import { holdingTexts } from "./holding.ts";
 import { projectTexts } from "./projects.ts";
 import { card, table } from "./table.ts";
 import { entriesOf, lists } from "./views.ts";
@@ -8,7 +9,7 @@ import { entriesOf, lists } from "./views.ts";
 export const print = async (app: App, name: OperationName, output: unknown): Promise<void> => {
   if (app.json)
     return app.console.out(`${JSON.stringify(output, null, app.console.stdoutIsTty ? 2 : undefined)}\n`);
-  const text = projectTexts[name];
+  const text = projectTexts[name] ?? holdingTexts[name];
   if (text) return app.console.out(text(output, { now: app.now(), width: app.console.width }));
   const value = output as Readonly<Record<string, unknown>>;
   const list = lists[name];

@@ -1,26 +1,11 @@
-import { formatAge, formatBytes } from "../lib/units.ts";
+import { formatAge, formatBytes, formatDuration } from "../lib/units.ts";
+import { age, isRecord, type List, pairs, type Row, show, size, spare, text, words } from "./columns.ts";
+import { holdingLists } from "./holding.ts";
 import { firstLine, shortCommit } from "./projects.ts";
-import type { Column } from "./table.ts";
-
-type Row = Readonly<Record<string, unknown>>;
-
-const text = (key: string): Column<Row> => ({ head: heading(key), cell: (row) => show(row[key]) });
-const age = (key: string, head: string): Column<Row> => ({
-  head,
-  cell: (row, now) => (typeof row[key] === "string" ? formatAge(row[key], now) : "-"),
-});
-const size = (key: string, head: string): Column<Row> => ({
-  head,
-  cell: (row) => (typeof row[key] === "number" ? formatBytes(row[key]) : "-"),
-});
-/** Worth leaving out for the others on a narrow terminal. */
-const spare = (column: Column<Row>): Column<Row> => ({ ...column, spare: true });
-const heading = (key: string): string => key.replaceAll("_", " ").toUpperCase();
 
 /** Lists: the field that holds the rows, and what a person wants to see of each. */
-export const lists: Readonly<
-  Record<string, { readonly rows: string; readonly columns: readonly Column<Row>[]; readonly empty: string }>
-> = {
+export const lists: Readonly<Record<string, List>> = {
+  ...holdingLists,
   "computer.list": {
     rows: "computers",
     columns: [
@@ -29,6 +14,8 @@ export const lists: Readonly<
       text("size"),
       text("id"),
       spare(age("created_at", "CREATED")),
+      spare(age("expires_at", "ENDS")),
+      age("active_at", "ACTIVE"),
       text("description"),
     ],
     empty: "No computers. Make one: holdfast computers create <name>",
@@ -182,9 +169,10 @@ export const lists: Readonly<
 export const entriesOf = (value: Row, now: number): readonly (readonly [string, string])[] =>
   Object.entries(value)
     .filter(
-      ([, field]) =>
+      ([key, field]) =>
         field !== null &&
         field !== "" &&
+        !(key.startsWith("keep_") && (field === 0 || field === false)) &&
         !(isRecord(field) && Object.keys(field).length === 0) &&
         !(Array.isArray(field) && field.length === 0),
     )
@@ -195,28 +183,9 @@ export const entriesOf = (value: Row, now: number): readonly (readonly [string, 
 
 const entry = (key: string, field: unknown, now: number): string => {
   if (key.endsWith("_bytes") && typeof field === "number") return formatBytes(field);
-  if (key.endsWith("_ms") && typeof field === "number") return `${field / 1000} s`;
-  if ((key.endsWith("_at") || key.endsWith("_since")) && typeof field === "string")
+  if (/^(?:sleep|stop|archive)_after_ms$/.test(key) && field === 0) return "never";
+  if (key.endsWith("_ms") && typeof field === "number") return formatDuration(field);
+  if (/(?:^|_)(?:at|since|slot)$/.test(key) && typeof field === "string")
     return `${field} (${formatAge(field, now)})`;
   return show(field);
 };
-
-const show = (value: unknown): string => {
-  if (value === null || value === undefined) return "-";
-  if (typeof value === "string") return value;
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  if (Array.isArray(value) && value.every((item) => typeof item === "string")) return words(value);
-  if (isRecord(value)) return pairs(value);
-  return JSON.stringify(value);
-};
-
-const pairs = (value: unknown): string =>
-  isRecord(value)
-    ? Object.entries(value)
-        .map(([key, item]) => `${key}=${show(item)}`)
-        .join(" ")
-    : "-";
-
-const words = (value: unknown): string => (Array.isArray(value) ? value.join(" ") : "-");
-const isRecord = (value: unknown): value is Row =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

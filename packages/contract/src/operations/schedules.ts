@@ -41,7 +41,7 @@ export const timingFields = {
     .min(limits.scheduleEveryMinMs)
     .max(366 * 24 * 3600 * 1000)
     .optional()
-    .describe("A slot each so many milliseconds, counted from its creation"),
+    .describe("A slot each time so long has passed, counted from its creation"),
   at: z.iso.datetime({ offset: true }).optional().describe("One slot at this time (RFC 3339)"),
   event: z
     .boolean()
@@ -182,7 +182,7 @@ export const scheduleCreate = operation({
     name: nameSchema.describe("Unique on the computer"),
     ...timingFields,
     ...scheduleFields,
-    paused: z.boolean().default(false),
+    paused: z.boolean().default(false).describe("Make no runs until it is resumed"),
   }),
   output: z.looseObject({
     ...scheduleView.shape,

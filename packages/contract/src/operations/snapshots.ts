@@ -193,7 +193,7 @@ export const snapshotImport = operation({
     "Makes a new computer from the file: its files, services and projects (with addresses of their own, private) and its schedules (paused). The file is read inside the new computer alone, and refused whole when its checksum does not fit.",
   input: z.object({
     name: nameSchema.describe("Of the new computer"),
-    size: z.enum(computerSizeNames).default("small"),
+    size: z.enum(computerSizeNames).default("small").describe("Of the new computer: the files must fit"),
   }),
   output: computerView,
   route: { method: "POST", path: "/v1/computers/import" },
@@ -243,7 +243,7 @@ export const childCreate = operation({
     size: z.enum(computerSizeNames).optional().describe("At most the parent's"),
     consequence: z.enum(consequences).optional().describe("Highest class of operation; at most your own"),
     lifetime_ms: lifetime,
-    wait_ms: z.number().int().min(0).max(limits.waitMs).default(20_000),
+    wait_ms: z.number().int().min(0).max(limits.waitMs).default(20_000).describe("How long to wait for it"),
   }),
   output: z.looseObject({
     computer: computerView,
@@ -338,7 +338,7 @@ export const offerAccept = operation({
     "Copies the offered paths from the frozen copy to the same places on the parent, whole or not at all. `digest` says which content you looked at. Where the paths are in a project's folder the change is a commit of that project; deploy to run it.",
   input: z.object({
     offer: offerId,
-    digest: z.string().max(100).describe("`digest` of the offer you reviewed"),
+    digest: z.string().max(100).describe("The digest of the offer, as you reviewed it"),
     project: projectRef
       .optional()
       .describe("Commit to this project. Default: the one whose folder holds all paths"),

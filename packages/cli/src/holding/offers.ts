@@ -1,0 +1,37 @@
+import type { OperationOutput } from "@holdfast/contract";
+import type { Override } from "../commands/from-operation.ts";
+import { shownOnce } from "../commands/shown-once.ts";
+import { offerText } from "../present/holding.ts";
+import { print } from "../present/index.ts";
+import { diffForTerminal } from "../projects/diff.ts";
+import { computerNames, named } from "./names.ts";
+
+/** Verbs about children and what they offer. */
+export const offerOverrides = {
+  "child.create": shownOnce({
+    name: "child.create",
+    field: "secret",
+    words: "The helper's key",
+    subject: ({ computer, assistant }) => ({ ...(computer as object), helper: assistant }),
+  }),
+  "offer.list": {
+    show: async (app, output) => {
+      const { offers, ...page } = output as OperationOutput<"offer.list">;
+      const names = await computerNames(app, offers);
+      await print(app, "offer.list", { offers: named(offers, "child", names), ...page });
+    },
+  },
+  "offer.diff": {
+    show: async (app, output) => {
+      const { offer, differences, text, truncated } = output as OperationOutput<"offer.diff">;
+      const { console } = app;
+      await console.out(`${offerText(offer, { now: app.now(), width: console.width })}\n`);
+      await print(app, "snapshot.diff", { differences });
+      if (text !== "")
+        await console.out(`\n${console.stdoutIsTty ? diffForTerminal(text, console.stdoutColor) : text}`);
+      if (truncated) console.say("The diff goes on; the rest is left out.");
+      if (offer.state !== "open") return;
+      console.hint(`To take exactly this: holdfast offers accept ${offer.id} --digest ${offer.digest}`);
+    },
+  },
+} satisfies Readonly<Record<string, Override>>;
