@@ -19,6 +19,7 @@ const computer = (
   environment: {},
   state,
   desiredState,
+  cause: "asked",
   reason: null,
   failureCode: null,
   attempts: 0,

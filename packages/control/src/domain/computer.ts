@@ -12,6 +12,26 @@ export type ComputerState =
   | "destroyed";
 export type DesiredState = "awake" | "asleep" | "stopped" | "archived" | "destroyed";
 
+/** Why a computer moves. Events of transitions carry it as `cause`. */
+export type Cause =
+  /** Somebody asked for this state. */
+  | "asked"
+  /** An operation, a visit, a run needed it awake. */
+  | "needed"
+  | "visit"
+  | "schedule"
+  /** By itself: nothing happened for long, it slept for long, it was stopped for long. */
+  | "idle"
+  | "long_asleep"
+  | "long_stopped"
+  | "memory_pressure"
+  /** Its lifetime is over, or its parent's. */
+  | "expired"
+  | "parent_destroyed"
+  | "restore"
+  /** It was to be put to sleep, and somebody came. */
+  | "in_use";
+
 /** A restoring that is under way. `id`: of the snapshot of what is replaced. */
 export interface Restoring {
   readonly id: string;
@@ -31,6 +51,8 @@ export interface Computer {
   readonly environment: Readonly<Record<string, string>>;
   readonly state: ComputerState;
   readonly desiredState: DesiredState;
+  /** Why it is desired. */
+  readonly cause: Cause;
   readonly reason: string | null;
   readonly failureCode: ErrorCode | null;
   readonly attempts: number;
@@ -72,11 +94,32 @@ export interface Computers {
   choose(principal: Principal, ref: string, found: readonly Computer[]): Computer;
   /**
    * Returns at once when the computer is awake; else wakes it (asleep or stopped) and waits. Throws `not_found` when it is being
-   * destroyed, `computer_failed`, `host_full`, or `computer_starting` when the wait is over before it is awake.
+   * destroyed, `computer_failed`, `host_full`, or `computer_starting` when the wait is over before it is awake, or too many wait. Hold
+   * `Activity.use` from before it to the end of what the computer is needed for: else it may fall asleep in between.
    */
-  reach(computer: Computer, signal: AbortSignal): Promise<Computer>;
+  reach(computer: Computer, signal: AbortSignal, cause?: Cause): Promise<Computer>;
   /** After the agent did not answer: looks at the cell again, mends what is to mend, then as `reach`. */
   reachAgain(computer: Computer, signal: AbortSignal): Promise<Computer>;
+}
+
+/** What keeps computers from falling asleep, in memory: after a start of control all count as just used. Filled by `computers/`. */
+export interface Activity {
+  /** Something that needs the computer has begun; call what it returns when that ends, once or more often. */
+  use(computerId: string): () => void;
+  /** Something has happened on it. */
+  touch(computerId: string): void;
+  inUse(computerId: string): boolean;
+  /** For how long nothing has happened on it, milliseconds; 0 while something is under way. */
+  quietMs(computerId: string): number;
+}
+
+/** Puts computers to rest though nobody asked for it. Filled by `computers/`. */
+export interface Resting {
+  /**
+   * Wants an awake computer asleep, or a sleeping one stopped, and says whether it does by now. False, and nothing is changed, when
+   * somebody uses it, or it is not what `computer` says any more. Who comes before it rests finds it awake.
+   */
+  rest(computer: Computer, desired: "asleep" | "stopped", cause: Cause): Promise<boolean>;
 }
 
 /** What the reconciler tells those who keep track of what runs in a cell. Filled by `work/`. Each may be repeated after a crash. */

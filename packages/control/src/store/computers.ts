@@ -1,6 +1,6 @@
 import type { ComputerSize, ErrorCode } from "@holdfast/contract";
 import { type Selectable, sql } from "kysely";
-import type { Computer, ComputerState, DesiredState } from "../domain/computer.ts";
+import type { Cause, Computer, ComputerState, DesiredState } from "../domain/computer.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Tables } from "./tables/index.ts";
 import type { Database, Transaction } from "./transaction.ts";
@@ -17,6 +17,7 @@ export const toComputer = (row: ComputerRow): Computer => ({
   environment: row.environment,
   state: row.state,
   desiredState: row.desired_state,
+  cause: row.desired_cause,
   reason: row.reason,
   failureCode: row.failure_code,
   attempts: row.attempts,
@@ -59,7 +60,7 @@ export const toComputer = (row: ComputerRow): Computer => ({
       : { digest: row.archive_digest, bytes: row.archive_bytes },
 });
 
-/** Whose computers a principal may see: an owner all of the account, an assistant its own. Null is all. */
+/** Whose computers a principal may see: an owner all of the account, an assistant its own and their children. Null is all. */
 export const visibleTo = (principal: Principal): string | null =>
   principal.kind === "owner" ? null : principal.id;
 
@@ -79,7 +80,8 @@ export const findComputers = async (
 ): Promise<readonly Computer[]> => {
   let query = db.selectFrom("computers").selectAll().where("account_id", "=", principal.accountId);
   const visible = visibleTo(principal);
-  if (visible !== null) query = query.where("principal_id", "=", visible);
+  if (visible !== null)
+    query = query.where((of) => of.or([of("principal_id", "=", visible), of("delegator_id", "=", visible)]));
   if (ref.startsWith("cmp_")) query = query.where("id", "=", ref);
   else query = query.where("name", "=", ref).where("desired_state", "<>", "destroyed");
   if (destroyed !== true) query = query.where("desired_state", "<>", "destroyed");
@@ -120,6 +122,26 @@ export interface NewComputer {
   readonly size: ComputerSize;
   readonly environment: Readonly<Record<string, string>>;
   readonly nowMs: number;
+  /** What is not given is as the columns' defaults have it. */
+  readonly lifecycle?: LifecycleValues | undefined;
+  readonly expiresAtMs?: number | null;
+  readonly parentId?: string | null;
+  readonly delegatorId?: string | null;
+  readonly originSnapshotId?: string | null;
+  readonly filling?: boolean;
+  /** Of a warm one, whose cell runs already. */
+  readonly warm?: { readonly image: string; readonly cellId: string } | undefined;
+}
+
+/** What a computer does by itself. */
+export interface LifecycleValues {
+  readonly sleep_after_ms?: number | undefined;
+  readonly stop_after_ms?: number | undefined;
+  readonly archive_after_ms?: number | undefined;
+  readonly keep_awake?: boolean | undefined;
+  readonly keep_hourly?: number | undefined;
+  readonly keep_daily?: number | undefined;
+  readonly keep_weekly?: number | undefined;
 }
 
 export const computerNameIndex = "computers_name";
@@ -144,12 +166,22 @@ export const insertComputer = async (
       desired_state: "awake",
       reason: null,
       failure_code: null,
-      image: null,
-      cell_id: null,
-      applied_size: null,
+      image: computer.warm?.image ?? null,
+      cell_id: computer.warm?.cellId ?? null,
+      applied_size: computer.warm ? computer.size : null,
       created_at_ms: computer.nowMs,
       updated_at_ms: computer.nowMs,
       awake_since_ms: null,
+      active_at_ms: computer.nowMs,
+      state_since_ms: computer.nowMs,
+      expires_at_ms: computer.expiresAtMs ?? null,
+      parent_id: computer.parentId ?? null,
+      delegator_id: computer.delegatorId ?? null,
+      origin_snapshot_id: computer.originSnapshotId ?? null,
+      // A copy of another computer's disk is not that computer.
+      identity_due: (computer.originSnapshotId ?? null) !== null || computer.filling === true,
+      filling: computer.filling ?? false,
+      ...given(computer.lifecycle ?? {}),
     })
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -170,13 +202,14 @@ export const listComputers = async (
 ): Promise<readonly Computer[]> => {
   let query = db.selectFrom("computers").selectAll().where("account_id", "=", principal.accountId);
   const visible = visibleTo(principal);
-  if (visible !== null) query = query.where("principal_id", "=", visible);
+  if (visible !== null)
+    query = query.where((of) => of.or([of("principal_id", "=", visible), of("delegator_id", "=", visible)]));
   query = state === undefined ? query.where("state", "<>", "destroyed") : query.where("state", "=", state);
   if (before !== undefined) query = query.where("id", "<", before);
   return (await query.orderBy("id", "desc").limit(limit).execute()).map(toComputer);
 };
 
-export interface ComputerChange {
+export interface ComputerChange extends LifecycleValues {
   readonly name?: string | undefined;
   readonly description?: string | undefined;
   readonly size?: ComputerSize | undefined;
@@ -190,15 +223,20 @@ export const changeComputer = async (
   change: ComputerChange,
   nowMs: number,
 ): Promise<Computer> => {
-  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   const row = await db
     .updateTable("computers")
-    .set((all) => ({ ...given, version: all("version", "+", 1), updated_at_ms: nowMs }))
+    .set((all) => ({ ...given(change), version: all("version", "+", 1), updated_at_ms: nowMs }))
     .where("id", "=", id)
     .returningAll()
     .executeTakeFirstOrThrow();
   return toComputer(row);
 };
+
+/** Only the fields that have a value. */
+const given = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
 
 /** Records what is wanted from now on, and forgives earlier failures: a failed one is tried again from what is known of it. */
 export const desire = async (
@@ -206,11 +244,13 @@ export const desire = async (
   id: string,
   desired: DesiredState,
   nowMs: number,
+  cause: Cause = "asked",
 ): Promise<Computer | undefined> => {
   const row = await db
     .updateTable("computers")
     .set((all) => ({
       desired_state: desired,
+      desired_cause: cause,
       attempts: 0,
       crashes: 0,
       failure_code: null,
@@ -221,8 +261,11 @@ export const desire = async (
         .then(all.ref("state"))
         .when("image", "is", null)
         .then("creating" as const)
+        .when("archive_digest", "is not", null)
+        .then("archived" as const)
         .else("stopped" as const)
         .end(),
+      state_since_ms: sql<number>`case when state = 'failed' then ${nowMs}::bigint else state_since_ms end`,
       updated_at_ms: nowMs,
     }))
     .where("id", "=", id)
@@ -243,6 +286,10 @@ export interface Observed {
   readonly cellId?: string | null;
   readonly appliedSize?: ComputerSize;
   readonly awakeSinceMs?: number | null;
+  readonly archive?: Computer["archive"];
+  readonly identityDue?: false;
+  /** It is over. */
+  readonly restoring?: null;
 }
 
 /** What the reconciler saw. Undefined, and nothing written, when something else than `whileDesired` is asked for by now. */
@@ -254,7 +301,7 @@ export const observeComputer = async (
   whileDesired?: DesiredState,
 ): Promise<Computer | undefined> => {
   const set = {
-    ...(seen.state === undefined ? {} : { state: seen.state }),
+    ...(seen.state === undefined ? {} : stateSet(seen.state, nowMs)),
     ...(seen.desiredState === undefined ? {} : { desired_state: seen.desiredState }),
     ...(seen.reason === undefined ? {} : { reason: seen.reason }),
     ...(seen.failureCode === undefined ? {} : { failure_code: seen.failureCode }),
@@ -264,6 +311,13 @@ export const observeComputer = async (
     ...(seen.cellId === undefined ? {} : { cell_id: seen.cellId }),
     ...(seen.appliedSize === undefined ? {} : { applied_size: seen.appliedSize }),
     ...(seen.awakeSinceMs === undefined ? {} : { awake_since_ms: seen.awakeSinceMs }),
+    ...(seen.archive === undefined
+      ? {}
+      : { archive_digest: seen.archive?.digest ?? null, archive_bytes: seen.archive?.bytes ?? null }),
+    ...(seen.identityDue === undefined ? {} : { identity_due: false }),
+    ...(seen.restoring === undefined
+      ? {}
+      : { restore_id: null, restore_snapshot_id: null, restore_definitions: false, restore_then: null }),
     updated_at_ms: nowMs,
   };
   let query = db.updateTable("computers").set(set).where("id", "=", id);
@@ -271,6 +325,11 @@ export const observeComputer = async (
   const row = await query.returningAll().executeTakeFirst();
   return row && toComputer(row);
 };
+
+const stateSet = (state: ComputerState, nowMs: number) => ({
+  state,
+  state_since_ms: sql<number>`case when state = ${state} then state_since_ms else ${nowMs}::bigint end`,
+});
 
 /** All that this node has to look after, in pages. */
 export const listLiving = async (

@@ -8,6 +8,8 @@ alter table computers add constraint computers_desired_state_check
   check (desired_state in ('awake', 'asleep', 'stopped', 'archived', 'destroyed'));
 
 alter table computers
+  -- Why `desired_state` is what it is: what the event of the transition tells.
+  add column desired_cause text not null default 'asked',
   -- Milliseconds; 0: never; null: what its size has.
   add column sleep_after_ms bigint,
   add column stop_after_ms bigint,
@@ -67,3 +69,4 @@ create table throwaways (
 
 -- A process that keeps its computer awake while it runs.
 alter table processes add column keep_awake boolean not null default false;
+create index processes_keep_awake on processes (computer_id) where keep_awake;

@@ -1,5 +1,6 @@
 import type { ComputerSize, ErrorCode } from "@holdfast/contract";
 import type { Generated } from "kysely";
+import type { Cause } from "../../domain/computer.ts";
 
 /** Owned by `computers/` and `work/`. What the columns mean stands in `migrations/0010_computers.sql`. */
 export interface ComputerTables {
@@ -15,6 +16,7 @@ export interface ComputerTables {
     environment: Readonly<Record<string, string>>;
     state: "creating" | "awake" | "asleep" | "stopped" | "archived" | "failed" | "destroyed";
     desired_state: "awake" | "asleep" | "stopped" | "archived" | "destroyed";
+    desired_cause: Generated<Cause>;
     reason: string | null;
     failure_code: ErrorCode | null;
     attempts: Generated<number>;
