@@ -4,6 +4,7 @@
 //! `serve` takes requests of the supervisor, in which nothing comes from a cell, for as long as that runs and dies with it; what was half
 //! made by then is found by path. `link` is run by the runtime while it makes a cell.
 
+mod btrfs;
 mod cgroup;
 mod devices;
 mod link;
@@ -19,6 +20,7 @@ mod spec;
 mod start;
 mod sys;
 mod targets;
+mod trees;
 mod usermap;
 mod volume;
 

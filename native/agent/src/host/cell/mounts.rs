@@ -50,7 +50,7 @@ pub fn mount_point(path: &str) -> io::Result<()> {
     }
 }
 
-fn mapped(source: &str, target: &str, attributes: u64, users: Option<BorrowedFd>) -> io::Result<()> {
+pub fn mapped(source: &str, target: &str, attributes: u64, users: Option<BorrowedFd>) -> io::Result<()> {
     let mount = open_tree(source)?;
     set_attributes(mount.as_fd(), attributes, users)?;
     attach(mount.as_fd(), target)

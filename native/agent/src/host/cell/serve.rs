@@ -2,7 +2,9 @@
 //! of one. Each request is a line of JSON on standard input and done by a child of its own, which answers with one line on
 //! standard output; a child that ends without an answer is answered for.
 
-use super::spec::{RootSpec, RulesSpec, StartSpec, SyncSpec, VolumeSpec};
+use super::spec::{
+    DeleteSpec, NestedSpec, PoolSpec, RootSpec, RulesSpec, SealSpec, SnapshotSpec, StartSpec, TidySpec, VolumeSpec,
+};
 use super::sys::check;
 use super::{probe, rules, start, sys, volume, Failure, FailureBody, Step};
 use serde::{Deserialize, Serialize};
@@ -35,7 +37,13 @@ enum Work {
     Start(StartSpec),
     Probe(RootSpec),
     MakeVolume(VolumeSpec),
-    Sync(SyncSpec),
+    Snapshot(SnapshotSpec),
+    Delete(DeleteSpec),
+    Nested(NestedSpec),
+    Seal(SealSpec),
+    Tidy(TidySpec),
+    Count(PoolSpec),
+    Sync(PoolSpec),
     Rules(RulesSpec),
 }
 
@@ -165,6 +173,12 @@ fn work(work: &Work) -> Result<Value, Failure> {
         Work::Start(spec) => to_value(&start::start(spec)?),
         Work::Probe(spec) => to_value(&probe::probe(spec)?),
         Work::MakeVolume(spec) => to_value(&volume::make(spec)?),
+        Work::Snapshot(spec) => to_value(&volume::snapshot(spec)?),
+        Work::Delete(spec) => to_value(&volume::delete(spec)?),
+        Work::Nested(spec) => to_value(&volume::nested(spec)?),
+        Work::Seal(spec) => to_value(&volume::seal(spec)?),
+        Work::Tidy(spec) => to_value(&volume::tidy(spec)?),
+        Work::Count(spec) => to_value(&volume::count(spec)?),
         Work::Sync(spec) => to_value(&volume::sync(spec)?),
         Work::Rules(spec) => to_value(&rules::generation(&spec.namespace).step("rules")?),
     }

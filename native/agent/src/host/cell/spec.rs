@@ -14,6 +14,18 @@ pub struct StartSpec {
     /// Where the cell runs.
     pub cgroups: CgroupSpec,
     pub rules: ExpectedRules,
+    #[serde(default)]
+    pub trees: Vec<TreeSpec>,
+}
+
+/// Files of another computer that the cell is shown, at fixed names in `bundle`; see `trees`.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TreeSpec {
+    /// Of a volume or a snapshot of one, and the image below it. Always read-only.
+    Files { name: String, volume: String, image: String },
+    /// The place of an archive.
+    Archive { volume: String, read_only: bool },
 }
 
 /// The cell's file systems. Mounted in a mount namespace of the cell's own, at fixed names in `bundle`.
@@ -73,9 +85,51 @@ pub struct VolumeSpec {
     pub directory: String,
     pub name: String,
     pub directories: Vec<String>,
+    /// The subvolume that it begins as a copy of; then no directory is made.
+    pub source: Option<String>,
+}
+
+/// A copy of a subvolume in the quota group `1/<group>`, which is there.
+#[derive(Deserialize)]
+pub struct SnapshotSpec {
+    pub source: String,
+    pub directory: String,
+    pub name: String,
+    pub group: u64,
+    pub read_only: bool,
+    pub sync: bool,
 }
 
 #[derive(Deserialize)]
-pub struct SyncSpec {
+pub struct DeleteSpec {
+    pub pool: String,
+    pub subvolumes: Vec<SubvolumeSpec>,
+}
+
+#[derive(Deserialize)]
+pub struct SubvolumeSpec {
+    pub directory: String,
+    pub name: String,
+}
+
+#[derive(Deserialize)]
+pub struct NestedSpec {
+    pub volume: String,
+}
+
+#[derive(Deserialize)]
+pub struct SealSpec {
+    pub volume: String,
+}
+
+/// Directories relative to the volume, the deepest first.
+#[derive(Deserialize)]
+pub struct TidySpec {
+    pub volume: String,
+    pub directories: Vec<String>,
+}
+
+#[derive(Deserialize)]
+pub struct PoolSpec {
     pub pool: String,
 }

@@ -1,5 +1,5 @@
 use super::spec::StartSpec;
-use super::{cgroup, devices, mounts, rules, runtime, sockets, sys, Failure, Step};
+use super::{cgroup, devices, mounts, rules, runtime, sockets, sys, trees, Failure, Step};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -24,6 +24,7 @@ pub fn start(spec: &StartSpec) -> Result<Started, Failure> {
     timings.done("rules");
     sys::private_mounts().step("mount_namespace")?;
     mounts::mount_root(&spec.root)?;
+    trees::mount(&spec.trees, &spec.root)?;
     timings.done("mounts");
 
     let listeners = spec.sockets.iter().map(sockets::listen).collect::<Result<Vec<_>, _>>().step("sockets")?;

@@ -1,27 +1,35 @@
-use super::spec::{SyncSpec, VolumeSpec};
-use super::sys::check;
+use super::btrfs::{self, Origin, LEVEL_ONE, LEVEL_TWO};
+use super::spec::{DeleteSpec, NestedSpec, PoolSpec, SealSpec, SnapshotSpec, TidySpec, VolumeSpec};
+use super::sys::{check, open_below, text};
 use super::{Failure, Step};
 use serde::Serialize;
 use std::fs::{DirBuilder, File};
 use std::io;
-use std::mem::zeroed;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
+use std::time::Instant;
 
 #[derive(Serialize)]
 pub struct Done {}
 
-/// Makes the subvolume of one computer in its own quota group, limited, with the directories that a cell needs. Nothing of it is
-/// durable before `sync`. What an earlier try left must be gone, except for the group.
+/// Makes the subvolume of one computer in its own quota group, limited: with the directories that a cell needs, or as a copy. Nothing
+/// of an empty one is durable before `sync`. What an earlier try left must be gone, except for the group.
 pub fn make(spec: &VolumeSpec) -> Result<Done, Failure> {
     let pool = File::open(&spec.pool).step("pool")?;
     let pool = pool.as_raw_fd();
     let group = LEVEL_ONE | spec.group;
-    create_group(pool, group).step("create_group")?;
-    assign_group(pool, group, LEVEL_TWO | spec.parent_group).step("assign_group")?;
-    limit_group(pool, group, spec.limit_bytes).step("limit_group")?;
+    btrfs::create_group(pool, group).step("create_group")?;
+    btrfs::assign_group(pool, group, LEVEL_TWO | spec.parent_group).step("assign_group")?;
+    btrfs::limit_group(pool, group, spec.limit_bytes).step("limit_group")?;
     let directory = File::open(&spec.directory).step("volumes")?;
-    create_subvolume(directory.as_raw_fd(), &spec.name, group).step("create_subvolume")?;
+    let directory = directory.as_raw_fd();
+    if let Some(source) = &spec.source {
+        let source = File::open(source).step("source")?;
+        let origin = Origin::Copy { source: source.as_raw_fd(), read_only: false };
+        btrfs::make_subvolume(directory, &spec.name, group, &origin).step("create_snapshot")?;
+        return Ok(Done {});
+    }
+    btrfs::make_subvolume(directory, &spec.name, group, &Origin::Empty).step("create_subvolume")?;
     for name in &spec.directories {
         let path = format!("{}/{}/{name}", spec.directory, spec.name);
         DirBuilder::new().mode(0o755).create(path).step("directories")?;
@@ -29,121 +37,129 @@ pub fn make(spec: &VolumeSpec) -> Result<Done, Failure> {
     Ok(Done {})
 }
 
-/// Resolves once everything that was done in the pool before is durable.
-pub fn sync(spec: &SyncSpec) -> Result<Done, Failure> {
-    const SYNC: libc::c_ulong = request(0, 8, 0);
+#[derive(Serialize)]
+pub struct Taken {
+    sync_us: u128,
+    snapshot_us: u128,
+}
+
+/// The step that says that a volume holds subvolumes, which would be missing in a snapshot of it.
+const NESTED: &str = "nested_subvolumes";
+
+/// Takes a snapshot, durable when this returns. With `sync` everything written before is in it; without, what was written in the last
+/// seconds is waited for by the kernel within its one step, in which nobody else may change anything.
+pub fn snapshot(spec: &SnapshotSpec) -> Result<Taken, Failure> {
+    let source = File::open(&spec.source).step("source")?;
+    let directory = File::open(&spec.directory).step("directory")?;
+    if btrfs::nested(source.as_raw_fd()).step("look_for_nested")? > 0 {
+        return Err(Failure { step: NESTED, message: "there are subvolumes inside the volume".into() });
+    }
+    let before = Instant::now();
+    if spec.sync {
+        btrfs::sync(directory.as_raw_fd()).step("sync")?;
+    }
+    let synced = Instant::now();
+    let origin = Origin::Copy { source: source.as_raw_fd(), read_only: spec.read_only };
+    btrfs::make_subvolume(directory.as_raw_fd(), &spec.name, LEVEL_ONE | spec.group, &origin)
+        .step("create_snapshot")?;
+    Ok(Taken { sync_us: synced.duration_since(before).as_micros(), snapshot_us: synced.elapsed().as_micros() })
+}
+
+/// Deletes subvolumes in this order; one that is not there is none. Durable when this returns.
+pub fn delete(spec: &DeleteSpec) -> Result<Done, Failure> {
+    for one in &spec.subvolumes {
+        let directory = File::open(&one.directory).step("directory")?;
+        match btrfs::delete_subvolume(directory.as_raw_fd(), &one.name) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ENOTEMPTY) => {
+                return Err(Failure { step: NESTED, message: format!("there are subvolumes inside {}", one.name) });
+            }
+            other => other.step("delete_subvolume")?,
+        }
+    }
     let pool = File::open(&spec.pool).step("pool")?;
-    // SAFETY: this request takes no argument.
-    check(unsafe { libc::ioctl(pool.as_raw_fd(), SYNC) }).step("sync")?;
+    btrfs::commit(pool.as_raw_fd()).step("commit")?;
     Ok(Done {})
 }
 
-const LEVEL_ONE: u64 = 1 << 48;
-const LEVEL_TWO: u64 = 2 << 48;
-
-const READ: libc::c_ulong = 2;
-const WRITE: libc::c_ulong = 1;
-
-/// A request number of btrfs (`include/uapi/linux/btrfs.h`).
-const fn request(direction: libc::c_ulong, number: libc::c_ulong, size: usize) -> libc::c_ulong {
-    direction << 30 | (size as libc::c_ulong) << 16 | 0x94 << 8 | number
+#[derive(Serialize)]
+pub struct Found {
+    count: u8,
 }
 
-#[repr(C)]
-struct CreateGroup {
-    create: u64,
-    group: u64,
+pub fn nested(spec: &NestedSpec) -> Result<Found, Failure> {
+    let volume = File::open(&spec.volume).step("volume")?;
+    Ok(Found { count: btrfs::nested(volume.as_raw_fd()).step("look_for_nested")? })
 }
 
-fn create_group(pool: RawFd, group: u64) -> io::Result<()> {
-    let arguments = CreateGroup { create: 1, group };
-    // SAFETY: the structure is the one that this request takes.
-    unless_there(unsafe { ask(pool, request(WRITE, 42, size_of::<CreateGroup>()), &arguments) })
+/// Makes a subvolume read-only, with everything that was written to it durable before.
+pub fn seal(spec: &SealSpec) -> Result<Done, Failure> {
+    let volume = File::open(&spec.volume).step("volume")?;
+    btrfs::make_read_only(volume.as_raw_fd()).step("make_read_only")?;
+    btrfs::sync(volume.as_raw_fd()).step("sync")?;
+    Ok(Done {})
 }
 
-#[repr(C)]
-struct AssignGroup {
-    assign: u64,
-    group: u64,
-    parent: u64,
+/// Resolves once everything that was done in the pool before is durable.
+pub fn sync(spec: &PoolSpec) -> Result<Done, Failure> {
+    let pool = File::open(&spec.pool).step("pool")?;
+    btrfs::sync(pool.as_raw_fd()).step("sync")?;
+    Ok(Done {})
 }
 
-/// The kernel counts nothing anew for a group without members.
-fn assign_group(pool: RawFd, group: u64, parent: u64) -> io::Result<()> {
-    let arguments = AssignGroup { assign: 1, group, parent };
-    // SAFETY: the structure is the one that this request takes.
-    unless_there(unsafe { ask(pool, request(WRITE, 41, size_of::<AssignGroup>()), &arguments) })
+/// Resolves once the quota groups are counted anew.
+pub fn count(spec: &PoolSpec) -> Result<Done, Failure> {
+    let pool = File::open(&spec.pool).step("pool")?;
+    btrfs::count(pool.as_raw_fd()).step("count")?;
+    Ok(Done {})
 }
 
-#[repr(C)]
-struct Limits {
-    flags: u64,
-    referenced: u64,
-    exclusive: u64,
-    reserved: [u64; 2],
-}
-
-#[repr(C)]
-struct LimitGroup {
-    group: u64,
-    limits: Limits,
-}
-
-fn limit_group(pool: RawFd, group: u64, bytes: u64) -> io::Result<()> {
-    const REFERENCED: u64 = 1;
-    let limits = Limits { flags: REFERENCED, referenced: bytes, exclusive: 0, reserved: [0; 2] };
-    let arguments = LimitGroup { group, limits };
-    // SAFETY: the structure is the one that this request takes.
-    unsafe { ask(pool, request(READ, 43, size_of::<LimitGroup>()), &arguments) }
-}
-
-#[repr(C)]
-struct Inherit {
-    flags: u64,
-    groups: u64,
-    copies: [u64; 2],
-    limits: Limits,
-    group: u64,
-}
-
-#[repr(C)]
-struct CreateSubvolume {
-    descriptor: i64,
-    transaction: u64,
-    flags: u64,
-    inherit_size: u64,
-    inherit: *const Inherit,
-    unused: [u64; 2],
-    name: [u8; 4040],
-}
-
-fn create_subvolume(directory: RawFd, name: &str, group: u64) -> io::Result<()> {
-    const INHERIT: u64 = 1 << 2;
-    // SAFETY: both structures are plain data, for which zero is a value.
-    let (mut inherit, mut arguments): (Inherit, Box<CreateSubvolume>) = unsafe { (zeroed(), Box::new(zeroed())) };
-    inherit.groups = 1;
-    inherit.group = group;
-    arguments.flags = INHERIT;
-    arguments.inherit_size = size_of::<Inherit>() as u64;
-    arguments.inherit = &raw const inherit;
-    if name.is_empty() || name.contains('/') || name.len() >= arguments.name.len() {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+/// Removes directories below a volume where they are empty; no link is followed on the way. No process of its cell runs.
+pub fn tidy(spec: &TidySpec) -> Result<Done, Failure> {
+    let volume: OwnedFd = File::open(&spec.volume).step("volume")?.into();
+    for path in &spec.directories {
+        remove_empty(&volume, path).step("remove_directory")?;
     }
-    arguments.name[..name.len()].copy_from_slice(name.as_bytes());
-    // SAFETY: the structure is the one that this request takes; what it points to outlives the call.
-    unsafe { ask(directory, request(WRITE, 24, size_of::<CreateSubvolume>()), &*arguments) }
+    Ok(Done {})
 }
 
-fn unless_there(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
-        other => other,
+fn remove_empty(volume: &OwnedFd, path: &str) -> io::Result<()> {
+    let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
+    let removed = open_below(volume.as_fd(), parent, libc::O_PATH | libc::O_DIRECTORY, 0).and_then(|parent| {
+        let name = text(name)?;
+        // SAFETY: `name` is NUL-terminated; the call acts on an open directory.
+        check(unsafe { libc::unlinkat(parent.as_raw_fd(), name.as_ptr(), libc::AT_REMOVEDIR) })
+    });
+    match removed {
+        Err(error)
+            if !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTEMPTY | libc::ENOTDIR | libc::ELOOP)) =>
+        {
+            Err(error)
+        }
+        _ => Ok(()),
     }
 }
 
-/// # Safety
-/// `arguments` is what the kernel takes for `request`.
-unsafe fn ask<T>(descriptor: RawFd, request: libc::c_ulong, arguments: &T) -> io::Result<()> {
-    // SAFETY: promised by the caller.
-    check(unsafe { libc::ioctl(descriptor, request, std::ptr::from_ref(arguments)) }).map(drop)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn tidies_what_is_empty_and_follows_no_link() {
+        let base = std::env::temp_dir().join(format!("holdfast-tidy-{}", std::process::id()));
+        let (volume, outside) = (base.join("volume"), base.join("outside"));
+        fs::create_dir_all(volume.join("root/trees/archive")).unwrap();
+        fs::create_dir_all(volume.join("full/kept")).unwrap();
+        fs::create_dir_all(outside.join("archive")).unwrap();
+        symlink(&outside, volume.join("link")).unwrap();
+        let directories = ["root/trees/archive", "root/trees", "full", "link/archive", "absent/archive"];
+        tidy(&TidySpec { volume: volume.to_str().unwrap().into(), directories: directories.map(String::from).into() })
+            .unwrap();
+        assert!(!volume.join("root/trees").exists());
+        assert!(volume.join("full/kept").is_dir());
+        assert!(outside.join("archive").is_dir());
+        fs::remove_dir_all(&base).unwrap();
+    }
 }
