@@ -53,7 +53,7 @@ export interface Deployed {
 }
 
 /** Set for every service: another deployment is another environment, so even one whose code alone has changed is started anew. */
-const deploymentVariable = "HOLDFAST_DEPLOYMENT";
+export const deploymentVariable = "HOLDFAST_DEPLOYMENT";
 
 /** Makes what a project runs equal to its definition: written down whole first, then sent to the computer. */
 export class Deployer {

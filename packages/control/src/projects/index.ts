@@ -1,11 +1,15 @@
 export { Caretaker, creationReconciler } from "./caretaker.ts";
 export { type AdmittedProject, Creation } from "./creation.ts";
-export { Deployer } from "./deployer.ts";
+export { deleteAll, isMissing } from "./cell-files.ts";
+export { checkProject, folderOf, servicesOf } from "./definition.ts";
+export { Deployer, deploymentVariable } from "./deployer.ts";
 export { projectEvent } from "./events.ts";
 export { findProject } from "./find.ts";
 export { createGit } from "./git.ts";
 export { History } from "./history.ts";
 export { type FoundProject, Projects } from "./projects.ts";
+export type { Repository } from "./repository.ts";
+export { slugCandidates } from "./slugs.ts";
 export { Transfer } from "./transfer.ts";
 export { Turns } from "./turns.ts";
 export { deploymentView, type ProjectView, projectView } from "./view.ts";

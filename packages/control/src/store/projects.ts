@@ -172,6 +172,16 @@ export const listProjects = (
   return query.orderBy("id", "desc").limit(limit).execute();
 };
 
+/** All that live on a computer, in the order of names. */
+export const listLivingProjects = (db: Database | Transaction, computerId: string): Promise<ProjectRow[]> =>
+  db
+    .selectFrom("projects")
+    .selectAll()
+    .where("computer_id", "=", computerId)
+    .where("state", "=", "living")
+    .orderBy("name")
+    .execute();
+
 /**
  * On this node's computers, in the order in which they were begun. Not those whose computer sleeps or is stopped: what is left of one is out of
  * sight then, and only its name is held.
@@ -234,6 +244,26 @@ export const writeDeployed = (
       state: "living",
       updated_at_ms: deployed.nowMs,
     })
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+
+/** What runs of a project that was put here with its computer's files; it lives from now on. `deployed` null: nothing was deployed of it. */
+export const placeProject = (
+  db: Transaction,
+  id: string,
+  deployed: { readonly definition: ProjectDefinition; readonly webPort: number | null } | null,
+  nowMs: number,
+): Promise<ProjectRow> =>
+  db
+    .updateTable("projects")
+    .set((all) => ({
+      deployed_definition: deployed?.definition ?? null,
+      web_port: deployed?.webPort ?? null,
+      state: "living" as const,
+      version: all("version", "+", 1),
+      updated_at_ms: nowMs,
+    }))
     .where("id", "=", id)
     .returningAll()
     .executeTakeFirstOrThrow();

@@ -41,6 +41,8 @@ export interface NewService {
   readonly name: string;
   readonly definition: Readonly<Record<string, unknown>>;
   readonly baseEnvironment: Readonly<Record<string, string>>;
+  /** Default: running. */
+  readonly desiredState?: "running" | "stopped";
   readonly nowMs: number;
 }
 
@@ -55,7 +57,7 @@ export const insertService = (db: Transaction, service: NewService): Promise<Ser
       name: service.name,
       definition: service.definition,
       base_environment: service.baseEnvironment,
-      desired_state: "running",
+      desired_state: service.desiredState ?? "running",
       created_at_ms: service.nowMs,
       updated_at_ms: service.nowMs,
     })
