@@ -5,6 +5,7 @@ export type Computer = OperationOutput<"computer.get">;
 export type Usage = OperationOutput<"computer.usage">;
 export type Service = OperationOutput<"service.get">;
 export type Project = OperationOutput<"project.get">;
+export type Schedule = OperationOutput<"schedule.get">;
 
 /** One computer with what is on it, as far as it is known. */
 export interface Seen {
@@ -14,6 +15,7 @@ export interface Seen {
   readonly cpuShare: number | null;
   readonly services: readonly Service[];
   readonly projects: readonly Project[];
+  readonly schedules: readonly Schedule[];
 }
 
 /** What of a computer is asked for by itself. */
@@ -41,9 +43,10 @@ export class Collector {
   /** `closely`: of how many computers more than what the lists say. */
   async collect(closely: number, signal: AbortSignal): Promise<readonly Seen[]> {
     const [computers, projects] = [await this.#computers(signal), await this.#projects(signal)];
+    const schedules = Map.groupBy(await this.#schedules(signal), ({ computer }) => computer);
     const known = this.#closer;
     const due = computers
-      .filter(({ state }) => state !== "creating" && state !== "destroyed")
+      .filter(({ state }) => state !== "creating" && state !== "archived" && state !== "destroyed")
       .toSorted((one, other) => (known.get(one.id)?.atMs ?? -1) - (known.get(other.id)?.atMs ?? -1))
       .slice(0, closely);
     const looked = new Map<string, Closer | null>();
@@ -59,7 +62,14 @@ export class Collector {
     return computers.map((computer) => {
       const { usage = null, cpuShare = null, services = [] } = this.#closer.get(computer.id) ?? {};
       const own = projects.filter((project) => [computer.id, computer.name].includes(project.computer));
-      return { computer, usage, cpuShare, services, projects: own };
+      return {
+        computer,
+        usage,
+        cpuShare,
+        services,
+        projects: own,
+        schedules: schedules.get(computer.id) ?? [],
+      };
     });
   }
 
@@ -90,6 +100,13 @@ export class Collector {
     return allOf(async (page) => {
       const { projects, next_cursor } = await this.#client.projects.list(page, { signal });
       return { items: projects, next_cursor };
+    });
+  }
+
+  #schedules(signal: AbortSignal): Promise<readonly Schedule[]> {
+    return allOf(async (page) => {
+      const { schedules, next_cursor } = await this.#client.schedules.list(page, { signal });
+      return { items: schedules, next_cursor };
     });
   }
 }
@@ -135,7 +152,7 @@ const passing: ReadonlySet<string> = new Set([
   "computer_failed",
 ]);
 
-/** Of computers, and of projects: nobody reads further down. */
+/** Of computers, of projects and of schedules: nobody reads further down. */
 const mostListed = 1000;
 /** Computers that are looked at side by side. */
 const atOnce = 5;

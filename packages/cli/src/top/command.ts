@@ -12,9 +12,9 @@ import { Screen } from "./screen.ts";
 export const addTop = (program: Command, app: App): void => {
   program
     .command("top")
-    .summary("Watch computers, projects and services")
+    .summary("Watch computers, projects, services and schedules")
     .description(
-      "Shows computers with what they use of their limits, and under each its projects and services, anew every 2 seconds. Arrow keys scroll, q ends. In a pipe, with --once or --json it prints one table and ends.",
+      "Shows computers with what they use of their limits, and under each its projects, services and schedules, anew every 2 seconds. Arrow keys scroll, q ends. In a pipe, with --once or --json it prints one table and ends.",
     )
     .option("--once", "Print it once and end")
     .action(async (values: { once?: boolean }) => {
@@ -41,7 +41,7 @@ const once = async (app: App, client: HoldfastClient): Promise<void> => {
     return app.console.out(`${JSON.stringify({ computers })}\n`);
   }
   if (seen.length === 0) return app.console.say("No computers. Make one: holdfast computers create <name>");
-  const paper = { width: app.console.width, color: app.console.stdoutColor };
+  const paper = { now: app.now(), width: app.console.width, color: app.console.stdoutColor };
   await app.console.out(
     tableOf(seen, paper)
       .map((line) => `${line}\n`)

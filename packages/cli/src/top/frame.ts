@@ -1,9 +1,12 @@
+import { formatAge } from "../lib/units.ts";
 import { cut, widthOf } from "../present/lines.ts";
 import { printableLine } from "../terminal/printable.ts";
 import type { Seen } from "./collect.ts";
-import { type Row, rowsOf, type Tone } from "./rows.ts";
+import { nextOf, type Row, rowsOf, type Tone } from "./rows.ts";
 
 export interface Paper {
+  /** Unix milliseconds: what comes and what was is told from here. */
+  readonly now: number;
   /** Undefined: nobody looks, nothing is cut. */
   readonly width: number | undefined;
   readonly color: boolean;
@@ -12,19 +15,21 @@ export interface Paper {
 /** Two lines of heads: what stands in the columns for a computer, and for what is on it. */
 const heads = [
   ["COMPUTER", "STATE", "CPU", "MEMORY", "DISK"],
-  ["  PROJECT, SERVICE", "STATE", "RST", "VISIBILITY", "ADDRESS"],
+  ["  PROJECT, SERVICE, SCHEDULE", "STATE", "RST", "VISIBILITY", "ADDRESS"],
 ] as const;
 
 /** The table as lines, its heads first. Everything that came from computers is made harmless. */
 export const tableOf = (seen: readonly Seen[], paper: Paper): readonly string[] => {
   const narrow = paper.width !== undefined && paper.width < 100;
-  const rows = rowsOf(seen).map((row) => ({ row, cells: cellsOf(row, narrow) }));
+  const rows = rowsOf(seen, paper.now).map((row) => ({ row, cells: cellsOf(row, narrow) }));
   const widths = widthsOf([...heads, ...rows.flatMap(({ cells }) => (cells ? [cells] : []))], paper);
   return [
     ...heads.map((cells) => line(cells, widths, paper, () => codes.head)),
     ...rows.map(({ row, cells }) => {
       if (row.kind === "reason")
         return painted(cutTo(printableLine(row.text), paper.width), codes.bad, paper.color);
+      if (row.kind === "more")
+        return painted(cutTo(printableLine(row.text), paper.width), codes.quiet, paper.color);
       return line(cells ?? [], widths, paper, (index) => {
         if (index === 0 && row.kind === "computer") return codes.head;
         return index === 1 ? codes[row.tone] : "";
@@ -33,19 +38,33 @@ export const tableOf = (seen: readonly Seen[], paper: Paper): readonly string[] 
   ];
 };
 
-/** How many there are and how they do. */
-export const summaryOf = (seen: readonly Seen[]): string => {
-  const rows = rowsOf(seen);
-  const failed = (kind: Row["kind"]): number =>
-    rows.filter((row) => row.kind === kind && row.kind !== "reason" && row.state === "failed").length;
-  const awake = seen.filter(({ computer }) => computer.state === "awake").length;
+/** How many there are and how they do, and what runs next. */
+export const summaryOf = (seen: readonly Seen[], now: number): string => {
+  const rows = rowsOf(seen, now);
+  const failed = (kind: "computer" | "service"): number =>
+    rows.filter((row) => row.kind === kind && row.state === "failed").length;
+  const [awake, asleep, archived] = (["awake", "asleep", "archived"] as const).map(
+    (state) => seen.filter(({ computer }) => computer.state === state).length,
+  );
   const projects = seen.flatMap((one) => one.projects);
   const published = projects.filter(({ visibility }) => visibility === "published").length;
   return [
-    several(seen.length, "computer", { failed: failed("computer"), awake }),
+    several(seen.length, "computer", { failed: failed("computer"), awake, asleep, archived }),
     several(projects.length, "project", { published }),
     several(rows.filter(({ kind }) => kind === "service").length, "service", { failed: failed("service") }),
+    ...nextSlot(seen, now),
   ].join("  ");
+};
+
+/** `next slot in 3 min (nightly)`. */
+const nextSlot = (seen: readonly Seen[], now: number): readonly string[] => {
+  const [first] = seen
+    .flatMap(({ schedules }) => schedules)
+    .toSorted((one, other) => nextOf(one) - nextOf(other));
+  const at = first?.next_slot ?? null;
+  return first === undefined || at === null
+    ? []
+    : [`next slot ${formatAge(at, now)} (${printableLine(first.name)})`];
 };
 
 export const painted = (text: string, code: string, color: boolean): string =>
@@ -60,13 +79,18 @@ export const codes = {
 } as const satisfies Readonly<Record<Tone | "head", string>>;
 
 /** `3 computers (2 awake, 1 failed)`: what is none is left out of the brackets. */
-const several = (count: number, word: string, notes: Readonly<Record<string, number>>): string => {
-  const told = Object.entries(notes).flatMap(([note, of]) => (of === 0 ? [] : [`${of} ${note}`]));
+const several = (
+  count: number,
+  word: string,
+  notes: Readonly<Record<string, number | undefined>>,
+): string => {
+  const told = Object.entries(notes).flatMap(([note, of = 0]) => (of === 0 ? [] : [`${of} ${note}`]));
   return `${count} ${word}${count === 1 ? "" : "s"}${told.length === 0 ? "" : ` (${told.join(", ")})`}`;
 };
 
 const cellsOf = (row: Row, narrow: boolean): readonly string[] | undefined => {
-  if (row.kind === "reason") return undefined;
+  if (row.kind === "reason" || row.kind === "more") return undefined;
+  if (row.kind === "schedule") return [row.name, row.state, "-", "-", row.when];
   if (row.kind === "computer") return [row.name, row.state, ...row.usage];
   const address = narrow ? row.address.replace(/^https?:\/\/|\/$/g, "") : row.address;
   return [row.name, row.state, row.restarts, row.visibility, address];

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { widthOf } from "../present/lines.ts";
-import type { Computer, Project, Seen, Service } from "./collect.ts";
+import type { Computer, Project, Schedule, Seen, Service } from "./collect.ts";
 import { summaryOf, tableOf } from "./frame.ts";
 import { pageOf, type PageState } from "./page.ts";
 
+type Run = NonNullable<Schedule["last_run"]>;
+
 const at = "2026-01-01T00:00:00Z";
+const now = Date.parse(at) + 600_000;
 
 const computer = (fields: Partial<Computer>): Computer => ({
   id: "cmp_00000000000000000001",
@@ -87,6 +90,62 @@ const project = (fields: Partial<Project>): Project => ({
   ...fields,
 });
 
+const run = (fields: Partial<Run>): Run => ({
+  id: "run_1",
+  schedule: "sch_1",
+  computer: "cmp_00000000000000000001",
+  cause: "slot",
+  slot: at,
+  state: "succeeded",
+  reason: null,
+  attempt: 1,
+  process: null,
+  exit: { kind: "exited", code: 0 },
+  timed_out: false,
+  woke: "asleep",
+  fork: null,
+  output_bytes: 0,
+  created_at: at,
+  started_at: at,
+  ended_at: at,
+  duration_ms: 10,
+  ...fields,
+});
+
+const schedule = (fields: Partial<Schedule>): Schedule => ({
+  id: "sch_1",
+  computer: "cmp_00000000000000000001",
+  project: null,
+  name: "nightly",
+  state: "active",
+  cron: "0 3 * * *",
+  every_ms: null,
+  at: null,
+  event: false,
+  time_zone: "UTC",
+  command: "true",
+  argv: null,
+  cwd: "/work",
+  environment: {},
+  user: { uid: 0, gid: 0 },
+  timeout_ms: 3_600_000,
+  missed: "run_once",
+  missed_most: 10,
+  overlap: "skip",
+  retries: 0,
+  retry_backoff_ms: 10_000,
+  retries_per_day: 24,
+  place: "computer",
+  next_slot: "2026-01-01T03:00:00Z",
+  last_run: null,
+  run_address: null,
+  owner: "prn_1",
+  created_at: at,
+  updated_at: at,
+  version: "1",
+  ...fields,
+});
+
 const usage = {
   cpu_ms: 5,
   memory_bytes: 120 * 1024 ** 2,
@@ -104,6 +163,7 @@ const seen = (fields: Partial<Seen>): Seen => ({
   cpuShare: 0.126,
   services: [],
   projects: [],
+  schedules: [],
   ...fields,
 });
 
@@ -134,9 +194,9 @@ const all = [
 ];
 
 test("what belongs together stands together, and each thing once", () => {
-  assert.deepEqual(tableOf(all, { width: undefined, color: false }), [
+  assert.deepEqual(tableOf(all, { now, width: undefined, color: false }), [
     `${"COMPUTER".padEnd(40)}  STATE    CPU  MEMORY      DISK`,
-    `${"  PROJECT, SERVICE".padEnd(40)}  STATE    RST  VISIBILITY  ADDRESS`,
+    `${"  PROJECT, SERVICE, SCHEDULE".padEnd(40)}  STATE    RST  VISIBILITY  ADDRESS`,
     `${"box".padEnd(40)}  awake    13%  120M/1.0G   300M/5.0G`,
     `${"  shop".padEnd(40)}  running  3    private     http://shop.localhost:7301/`,
     `${"    worker".padEnd(40)}  failed   0    -           -`,
@@ -147,8 +207,58 @@ test("what belongs together stands together, and each thing once", () => {
     "  its disk is gone",
   ]);
   assert.equal(
-    summaryOf(all),
+    summaryOf(all, now),
     "2 computers (1 failed, 1 awake)  2 projects (1 published)  4 services (1 failed)",
+  );
+});
+
+test("schedules stand under what they belong to, what failed and the soonest first, and few of many", () => {
+  const many = ["a", "b", "c", "d", "e"].map((name, index) =>
+    schedule({ id: `sch_${name}`, name, next_slot: `2026-01-01T0${5 - index}:10:00Z` }),
+  );
+  const asleep = seen({
+    computer: computer({ state: "asleep" }),
+    projects: [project({ services: [] })],
+    schedules: [
+      schedule({ project: "prj_1", name: "digest", last_run: run({}) }),
+      schedule({
+        project: "prj_1",
+        name: "now",
+        next_slot: null,
+        last_run: run({ state: "running", ended_at: null }),
+      }),
+    ],
+  });
+  const archived = seen({
+    computer: computer({ name: "old", state: "archived" }),
+    usage: null,
+    schedules: [
+      ...many,
+      schedule({
+        name: "broken",
+        next_slot: null,
+        last_run: run({ state: "failed", exit: { kind: "exited", code: 7 } }),
+      }),
+    ],
+  });
+  const lines = tableOf([asleep, archived], { now, width: 80, color: false }).slice(2);
+  assert.deepEqual(
+    lines.map((line) => line.replaceAll(/ {2,}(?=\S)/g, "  ")),
+    [
+      "box  asleep  -  120M/1.0G  300M/5.0G",
+      "  shop  running  -  private  shop.localhost:7301",
+      "  digest  active  -  -  next in 3 h, succeeded 10 min ago",
+      "  now  running  -  -  -",
+      "old  archived  -  -  -",
+      "  broken  active  -  -  failed (7) 10 min ago",
+      "  e  active  -  -  next in 1 h",
+      "  d  active  -  -  next in 2 h",
+      "  and 3 more: holdfast schedules list",
+    ],
+  );
+  assert.equal(
+    summaryOf([asleep, archived], now),
+    "2 computers (1 asleep, 1 archived)  1 project  1 service  next slot in 1 h (e)",
   );
 });
 

@@ -28,7 +28,9 @@ export const pageOf = (
     "",
   ];
   const table =
-    seen === undefined || seen.length === 0 ? undefined : tableOf(seen, { width: columns, color });
+    seen === undefined || seen.length === 0
+      ? undefined
+      : tableOf(seen, { now: state.now, width: columns, color });
   if (!table) {
     const words = seen === undefined ? "" : "No computers. Make one: holdfast computers create <name>";
     return {
@@ -65,7 +67,7 @@ const statusOf = ({ seen, trouble, now, answeredAtMs, columns, color }: PageStat
     return painted(cut(`${trouble}; trying again.${since}`, columns), codes.bad, color);
   }
   if (seen === undefined) return now - answeredAtMs < 1000 ? "" : "Waiting for the first answer.";
-  return cut(summaryOf(seen), columns);
+  return cut(summaryOf(seen, now), columns);
 };
 
 /** The two at the ends of a line. */
