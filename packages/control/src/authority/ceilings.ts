@@ -1,7 +1,8 @@
 import { computerSizeNames, HoldfastError, limits } from "@holdfast/contract";
 import type { CeilingCheck } from "../domain/ceilings.ts";
 import type { Principal } from "../domain/principal.ts";
-import { countComputers, lockAccount, lockAndCountComputers } from "../store/principals.ts";
+import { countComputers, lockAccount, lockAndCountComputers, lockAssistant } from "../store/principals.ts";
+import { countSnapshotsOf } from "../store/snapshots.ts";
 
 export const ceilingCheck: CeilingCheck = {
   createComputer: async (transaction, principal, wanted) => {
@@ -20,6 +21,21 @@ export const ceilingCheck: CeilingCheck = {
       throw reached(principal, "name_prefix", ceilings.name_prefix, wanted.name);
     if (wanted.size !== undefined && rank(wanted.size) > rank(ceilings.largest_size))
       throw reached(principal, "largest_size", ceilings.largest_size, wanted.size);
+  },
+  takeSnapshot: async (transaction, principal) => {
+    if (principal.ceilings === null) await lockAccount(transaction, principal.accountId);
+    else await lockAssistant(transaction, principal.id);
+    const most = principal.ceilings?.snapshots ?? limits.snapshotsPerAccount;
+    const now = await countSnapshotsOf(
+      transaction,
+      principal.ceilings === null ? { accountId: principal.accountId } : { principalId: principal.id },
+    );
+    if (now >= most)
+      throw new HoldfastError("ceiling_reached", `there are ${now} snapshots and the ceiling is ${most}`, {
+        ceiling: "snapshots",
+        limit: most,
+        value: now,
+      });
   },
 };
 

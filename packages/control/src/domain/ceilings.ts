@@ -18,4 +18,9 @@ export interface CeilingCheck {
     principal: Principal,
     wanted: { readonly name?: string | undefined; readonly size?: ComputerSize | undefined },
   ): void;
+  /**
+   * Locks the principal's row until the transaction ends, and throws `ceiling_reached` when one more snapshot of the computers that are its
+   * own, or its children's, is over a ceiling. Take the lock of the computer's row before.
+   */
+  takeSnapshot(transaction: Transaction, principal: Principal): Promise<void>;
 }

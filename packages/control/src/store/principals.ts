@@ -221,6 +221,11 @@ export const lockAccount = (transaction: Transaction, accountId: string) =>
     .forUpdate()
     .executeTakeFirstOrThrow();
 
+/** Locks the assistant's row: what its ceilings count takes turns. */
+export const lockAssistant = async (transaction: Transaction, id: string): Promise<void> => {
+  await transaction.selectFrom("assistants").select("id").where("id", "=", id).forUpdate().execute();
+};
+
 /** Locks the assistant's row and counts its computers that are not destroyed. */
 export const lockAndCountComputers = async (
   transaction: Transaction,

@@ -94,6 +94,30 @@ export const countSnapshots = async (db: Transaction, computerId: string): Promi
       .executeTakeFirstOrThrow()
   ).count;
 
+/** Of all living computers of an account, or of one principal with the children of its computers; all but passing ones. */
+export const countSnapshotsOf = async (
+  db: Transaction,
+  of: { readonly accountId: string } | { readonly principalId: string },
+): Promise<number> => {
+  const query = db
+    .selectFrom("snapshots")
+    .innerJoin("computers", "computers.id", "snapshots.computer_id")
+    .select((select) => select.fn.countAll<number>().as("count"))
+    .where("snapshots.kind", "<>", "passing")
+    .where("computers.state", "<>", "destroyed");
+  const { count } = await (
+    "accountId" in of
+      ? query.where("snapshots.account_id", "=", of.accountId)
+      : query.where((where) =>
+          where.or([
+            where("computers.principal_id", "=", of.principalId),
+            where("computers.delegator_id", "=", of.principalId),
+          ]),
+        )
+  ).executeTakeFirstOrThrow();
+  return count;
+};
+
 /** It was taken. Undefined when the row is gone or was kept already. */
 export const keepSnapshot = (
   db: Database | Transaction,
