@@ -159,14 +159,21 @@ test("a supervisor that does not serve takes down the cells of the one before it
 test("a helper that is killed, idle or at work, is started again; what it was at may be asked for again", async () => {
   const id = newId("computer");
   await host.control.call("volume.create", { computer_id: id, size });
-  process.kill(await helperOf(), "SIGKILL");
+  const idle = await helperOf();
+  assert.ok(idle !== undefined);
+  process.kill(idle, "SIGKILL");
   const start = () => host.control.call("cell.start", { computer_id: id, size, lease_ms: 60_000 });
   for (let round = 0; round < 4; round += 1) {
-    const starting = start().then(
-      () => "started",
-      (error: unknown) => (error as { readonly code?: string }).code,
-    );
-    process.kill(await helperOf(), "SIGKILL");
+    let over = false;
+    const starting = start()
+      .then(
+        () => "started",
+        (error: unknown) => (error as { readonly code?: string }).code,
+      )
+      .finally(() => (over = true));
+    // One that met the killed helper is over at once, and nobody has asked for another by then.
+    const helper = await helperOf(() => over);
+    if (helper !== undefined) process.kill(helper, "SIGKILL");
     assert.match(String(await starting), /^(started|internal)$/, "not the computer's fault");
     await start();
     assert.equal((await host.exec(id, ["/bin/true"])).code, 0);
@@ -174,9 +181,10 @@ test("a helper that is killed, idle or at work, is started again; what it was at
   }
 });
 
-/** The process that makes system calls for this test's supervisor, once there is one. */
-const helperOf = (): Promise<number> =>
-  untilValue("the helper runs", async () => {
+/** The process that makes system calls for this test's supervisor, once there is one; undefined when there is none and none will come. */
+const helperOf = async (noneComes: () => boolean = () => false): Promise<number | undefined> => {
+  const found = await untilValue("the helper runs", async () => {
+    const over = noneComes();
     for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
       const [command = "", status = ""] = await Promise.all(
         ["cmdline", "status"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "")),
@@ -186,8 +194,10 @@ const helperOf = (): Promise<number> =>
       const above = await readFile(`/proc/${parent}/cmdline`, "utf8").catch(() => "");
       if (above.includes(`\0--instance\0${host.instance}\0`)) return Number(pid);
     }
-    return undefined;
+    return over ? "none" : undefined;
   });
+  return found === "none" ? undefined : found;
+};
 
 test("every call may be repeated and asked for at once", async () => {
   const id = newId("computer");
