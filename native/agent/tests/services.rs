@@ -98,6 +98,47 @@ fn starts_in_order_and_stops_in_reverse() {
     assert_eq!(agent.refused("processes.start", agent.spec(&["true"])), "shutting_down");
 }
 
+/// A web server comes after an api, that after a database. The web server does not listen to anybody: the two behind it have their time
+/// all the same, one after the other, and so have processes.
+#[test]
+fn one_that_hangs_leaves_those_it_came_after_time_to_stop() {
+    let agent = Agent::start();
+    let log = agent.path("log");
+    let line = |name: &str| {
+        format!("trap 'sleep 0.2; echo saved {name} >> {log}; exit 0' TERM; echo up; while :; do sleep 0.05; done")
+    };
+    let shell = |id: &str, script: &str, after: &[&str]| {
+        let mut made = service(id, &["/bin/sh", "-c", script]);
+        made["after"] = json!(after);
+        made["stop"]["grace_ms"] = json!(60_000);
+        made
+    };
+    let deaf = "trap '' TERM; echo up; while :; do sleep 0.05; done";
+    let set = json!([
+        shell("svc_web", deaf, &["svc_api"]),
+        shell("svc_api", &line("api"), &["svc_db"]),
+        shell("svc_db", &line("db"), &[]),
+        shell("svc_mail", &line("mail"), &[]),
+    ]);
+    apply(&agent, 1, set);
+    for id in ["svc_web", "svc_api", "svc_db", "svc_mail"] {
+        said_up(&agent, id);
+    }
+    let process = agent.spec(&["/bin/sh", "-c", &line("work")]);
+    agent.ok("processes.start", process.clone());
+    said_up(&agent, process["id"].as_str().unwrap());
+    assert_eq!(agent.ok("services.shutdown", json!({"grace_ms": 4000}))["stopped"], 5);
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(text, "saved mail\nsaved api\nsaved db\nsaved work\n");
+}
+
+/// Its trap is set then.
+fn said_up(agent: &Agent, id: &str) {
+    let mut connection = agent.connect();
+    connection.call("output.read", json!({"id": id, "cursor": 0, "max_bytes": 9, "wait_ms": 5000}));
+    assert_eq!(connection.result().unwrap()["next_cursor"], 3);
+}
+
 #[test]
 fn a_failing_service_backs_off_then_fails_and_can_be_restarted() {
     let agent = Agent::start();
