@@ -1,8 +1,9 @@
-import { request } from "node:http";
+import { type IncomingHttpHeaders, request } from "node:http";
 import type { Instance } from "./instance.ts";
 
 export interface Visit {
   readonly status: number;
+  readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
@@ -26,7 +27,9 @@ export const visit = (
       let body = "";
       response.setEncoding("utf8").on("data", (text: string) => (body += text));
       response.once("error", reject);
-      response.once("end", () => resolve({ status: response.statusCode ?? 0, body }));
+      response.once("end", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
+      );
     });
     sent.end(options.body);
   });

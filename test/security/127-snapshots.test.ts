@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createComputer, run } from "../support/computer.ts";
+import { hangMs, until } from "../support/until.ts";
+import { useAssistant } from "../support/use.ts";
+
+const { instance, assistant } = await useAssistant();
+const { client } = assistant;
+const pool = join(instance.data, "pool/fs");
+
+/** Asks for subvolumes and snapshots in every place it can write to, with and without bits above the 32nd, for as long as it is let. */
+const attacker = `
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+buffer = ctypes.create_string_buffer(b"\\0" * 8 + b"mine".ljust(4088, b"\\0"), 4096)
+print("at it", flush=True)
+while True:
+    for place in ("/work", "/work/deep", "/root", "/", "/tmp", "/var/lib"):
+        fd = os.open(place, os.O_RDONLY)
+        for number in (1, 14, 15, 23, 24, 26, 63):
+            for high in (0, 1 << 32, 0xffffffff << 32):
+                for direction in (0, 1, 2, 3):
+                    request = direction << 30 | 4096 << 16 | 0x94 << 8 | number | high
+                    if libc.syscall(ctypes.c_long(16), ctypes.c_long(fd), ctypes.c_ulong(request), buffer) >= 0: print("MADE", place, number, flush=True)
+        os.close(fd)
+`;
+
+const subvolumesBelow = (path: string): string => {
+  const listed = spawnSync("btrfs", ["subvolume", "list", "-o", path], { encoding: "utf8" });
+  assert.equal(listed.status, 0, listed.stderr);
+  return listed.stdout;
+};
+
+test("127: a cell that asks for subvolumes without end makes none: snapshots, restores, forks, quota and deletion stay whole", async () => {
+  const computer = await createComputer(assistant);
+  await run(assistant, computer, "mkdir -p /work/deep; echo kept > /work/deep/kept");
+  const argv = ["python3", "-c", attacker];
+  const { id: attack } = await client.processes.start({ computer, argv, keep_awake: true });
+  await until("it is at it", async () =>
+    (await client.processes.output({ computer, process: attack })).stdout.startsWith("at it"),
+  );
+  for (const name of ["one", "two", "three"]) await client.snapshots.create({ computer, name });
+  const fork = await client.computers.fork({ computer, name: "from-attacked", wait_ms: 50_000 });
+  assert.equal(fork.state, "awake", fork.reason ?? "");
+  assert.equal((await run(assistant, fork.id, "cat /work/deep/kept")).stdout, "kept\n");
+  const { stdout } = await client.processes.output({ computer, process: attack });
+  assert.equal(stdout, "at it\n");
+  assert.equal(subvolumesBelow(join(pool, "supervisor/computers", computer)), "");
+  const restored = await client.snapshots.restore({ computer, snapshot: "two", wait_ms: 50_000 });
+  assert.equal(restored.computer.state, "awake", restored.computer.reason ?? "");
+  assert.equal((await run(assistant, computer, "fallocate -l 6G /work/deep/too-much")).process.exit_code, 1);
+  const usage = await client.computers.usage({ computer });
+  assert.ok(usage.disk_bytes <= usage.disk_limit_bytes, JSON.stringify(usage));
+  for (const id of [computer, fork.id]) await client.computers.destroy({ computer: id });
+  const others = async (): Promise<readonly string[]> =>
+    (await (await instance.owner()).computers.list({ limit: 200 })).computers.map(({ id }) => id);
+  let left: readonly string[] = [];
+  await until(
+    "nothing is left of both",
+    async () => (left = await instance.leftovers(await others())).length === 0,
+    {
+      withinMs: hangMs,
+      detail: () => left.join("; "),
+    },
+  );
+});
+
+test("127: a subvolume that is there all the same is found before anything is copied, and goes with the computer", async () => {
+  const computer = await createComputer(assistant);
+  await client.snapshots.create({ computer, name: "before" });
+  const nested = join(pool, "supervisor/computers", computer, "work/nested");
+  assert.equal(spawnSync("btrfs", ["subvolume", "create", nested]).status, 0);
+  const found = { code: "computer_failed" };
+  await assert.rejects(client.snapshots.create({ computer, name: "after" }), found);
+  await assert.rejects(client.computers.fork({ computer, name: "after", wait_ms: 50_000 }), found);
+  assert.equal((await client.computers.get({ computer })).state, "awake");
+  await client.computers.destroy({ computer });
+  await until("it is gone", () => !subvolumesBelow(pool).includes(computer), { withinMs: hangMs });
+});
