@@ -199,6 +199,9 @@ export const limits = {
   throwawayMs: 30 * 60_000,
   throwaways: 4,
 
+  /** Blank cells of the smallest size that are kept started, at most. */
+  warmCells: 32,
+
   eventsKept: 100_000,
   recordsBatchMs: 100,
   /** How long it stays known who did what. */

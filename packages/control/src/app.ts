@@ -32,6 +32,8 @@ export interface AppOptions {
   readonly nodeId: string;
   /** Origin of projects without the slug. */
   readonly projectsAddress: URL;
+  /** Blank cells that are kept started. Absent: none. */
+  readonly warm?: number;
   readonly clock: Clock;
   readonly ids: NewId;
   readonly logger: Logger;

@@ -28,6 +28,8 @@ export interface Shared {
   readonly listener: Listener;
   /** Origin of projects without the slug. */
   readonly projectsAddress: URL;
+  /** Blank cells that are kept started. Absent: none. */
+  readonly warm?: number;
   readonly supervisor: RpcClient<SupervisorMethods>;
   readonly instance: string;
   readonly nodeId: string;

@@ -1,10 +1,11 @@
-import { HoldfastError, type OperationParams } from "@holdfast/contract";
-import type { Clock, CrashPoint, NewId } from "@holdfast/kit";
+import { HoldfastError, type OperationParams, type SupervisorMethods } from "@holdfast/contract";
+import type { Clock, CrashPoint, NewId, RpcClient } from "@holdfast/kit";
 import type { CeilingCheck } from "../domain/ceilings.ts";
 import type { Computer, DesiredState } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { OperationContext } from "../domain/handler.ts";
 import { refuseStale } from "../domain/version.ts";
+import type { WarmCells } from "../domain/warm.ts";
 import {
   changeComputer,
   computerNameIndex,
@@ -16,6 +17,7 @@ import {
 import { isUniqueViolation } from "../store/errors.ts";
 import { destroyProjects, touchRoute } from "../store/projects.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
+import { takeUp, type TakenUp } from "./claimed.ts";
 import { findComputer } from "./computers.ts";
 import { computerEvent } from "./events.ts";
 import type { Reconciler } from "./reconciler.ts";
@@ -29,6 +31,8 @@ export interface LifecycleParts {
   readonly clock: Clock;
   readonly crashPoint: CrashPoint;
   readonly nodeId: string;
+  readonly supervisor: RpcClient<SupervisorMethods>;
+  readonly warm: WarmCells;
 }
 
 /** A computer whose row says what is wanted by now. */
@@ -53,12 +57,17 @@ export class Lifecycle {
     { principal }: OperationContext,
     params: OperationParams<"computer.create">,
   ): Promise<AdmittedComputer> {
-    const { ceilings, events, ids, clock, nodeId } = this.#parts;
+    const { ceilings, events, ids, clock, nodeId, warm } = this.#parts;
     const { name, description, size, environment } = params;
-    await ceilings.createComputer(transaction, principal, { name, size });
+    // In one flight.
+    const [, claimed] = await Promise.all([
+      ceilings.createComputer(transaction, principal, { name, size }),
+      warm.claim(transaction, size),
+    ]);
     try {
       const computer = await insertComputer(transaction, {
-        id: ids("computer"),
+        id: claimed?.id ?? ids("computer"),
+        warm: claimed,
         accountId: principal.accountId,
         nodeId,
         principalId: principal.id,
@@ -72,6 +81,23 @@ export class Lifecycle {
       return { target: computer.id, computer };
     } catch (error) {
       throw taken(error, name);
+    }
+  }
+
+  /** As `awaitCreated`; where a warm cell was claimed, what is to be committed with the outcome is all that is left. */
+  async finishCreation(
+    computer: Computer,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<TakenUp | { readonly computer: Computer; readonly record: undefined }> {
+    const over = this.#parts.warm.creating();
+    try {
+      const taken = await takeUp(this.#parts, computer);
+      return (
+        taken ?? { computer: await this.awaitCreated(computer, waitMs, signal), record: undefined }
+      );
+    } finally {
+      over();
     }
   }
 

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { instancePattern } from "@holdfast/contract";
+import { instancePattern, limits } from "@holdfast/contract";
 
 export interface Options {
   readonly instance: string;
@@ -12,6 +12,8 @@ export interface Options {
   readonly gatewayDescriptor: number | undefined;
   /** Origin of projects without the slug: one is `<slug>.` in front of its host. */
   readonly projectsAddress: URL;
+  /** Blank cells that are kept started; 0: none. */
+  readonly warm: number;
   readonly address: URL;
   readonly allowHosts: readonly string[];
   readonly dataDirectory: string;
@@ -32,6 +34,7 @@ export const readOptions = (
       "launcher-fd": { type: "string", default: "3" },
       "gateway-fd": { type: "string" },
       "projects-address": { type: "string", default: "http://localhost:7301" },
+      warm: { type: "string", default: "0" },
       address: { type: "string" },
       "allow-host": { type: "string", multiple: true, default: [] },
       data: { type: "string" },
@@ -53,6 +56,7 @@ export const readOptions = (
     launcherDescriptor: values["launcher-fd"] === "none" ? undefined : descriptor(values["launcher-fd"]),
     gatewayDescriptor: values["gateway-fd"] === undefined ? undefined : descriptor(values["gateway-fd"]),
     projectsAddress: new URL(values["projects-address"]),
+    warm: warmCells(values.warm),
     address,
     allowHosts: [...values["allow-host"], address.host],
     dataDirectory: values.data,
@@ -63,6 +67,13 @@ export const readOptions = (
 const descriptor = (text: string): number => {
   const number = Number(text);
   if (!Number.isInteger(number) || number < 3) throw new Error(`${text} is not an inherited descriptor`);
+  return number;
+};
+
+const warmCells = (text: string): number => {
+  const number = Number(text);
+  if (!/^\d+$/.test(text) || number > limits.warmCells)
+    throw new Error(`--warm takes a number of cells up to ${limits.warmCells}, not ${text}`);
   return number;
 };
 

@@ -33,9 +33,10 @@ export const computerHandlers = (parts: ComputerHandlerParts): Handlers<Names> =
   const { db, lifecycle, computers, supervisor } = parts;
   const create: Handler<"computer.create", AdmittedComputer> = {
     admit: (transaction, context, params) => lifecycle.create(transaction, context, params),
-    run: async (context, params, { computer }) => ({
-      output: computerView(await lifecycle.awaitCreated(computer, params.wait_ms, context.signal)),
-    }),
+    run: async (context, params, { computer }) => {
+      const made = await lifecycle.finishCreation(computer, params.wait_ms, context.signal);
+      return { output: computerView(made.computer), ...(made.record && { last: made.record }) };
+    },
     replay: async (context, params, target) => {
       const computer = await lifecycle.get(target);
       const made =

@@ -6,7 +6,9 @@ import type { CeilingCheck } from "../domain/ceilings.ts";
 import type { Computers } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { Module } from "../domain/module.ts";
+import { createProcessorLoad } from "../lib/processor.ts";
 import type { Store } from "../store/transaction.ts";
+import { wantedOf, WarmPool } from "../warm/index.ts";
 import {
   Files,
   Launcher,
@@ -37,6 +39,8 @@ export interface MachinesParts {
   readonly running: ReadonlySet<string>;
   /** Origin of projects without the slug. */
   readonly projectsAddress: URL;
+  /** Blank cells that are kept started. Absent: none. */
+  readonly warm?: number;
 }
 
 /** What serving visitors needs of it. */
@@ -60,6 +64,11 @@ export const createMachinesModule = (parts: MachinesParts): Machines => {
   const reconciler = new Reconciler({ ...parts, moves: new Moves({ ...parts, observer }) });
   const computers = new LivingComputers({ ...parts, db, reconciler });
   const watch = new Watch({ ...parts, db, nodeId, reconciler });
+  const warm = new WarmPool({
+    ...parts,
+    wanted: wantedOf(parts.warm ?? 0),
+    load: createProcessorLoad(),
+  });
   const workWatch = new WorkWatch({ ...parts, db, nodeId, processes: keeper, services: serviceKeeper });
   const cell = { agents, computers };
   const files = new Files(cell);
@@ -70,7 +79,7 @@ export const createMachinesModule = (parts: MachinesParts): Machines => {
     services,
     viewOf: projects.viewOf,
     handlers: {
-      ...computerHandlers({ ...parts, ...cell, db, lifecycle: new Lifecycle({ ...parts, db, reconciler }) }),
+      ...computerHandlers({ ...parts, ...cell, db, lifecycle: new Lifecycle({ ...parts, db, reconciler, warm }) }),
       ...processHandlers({
         db,
         computers,
@@ -89,6 +98,7 @@ export const createMachinesModule = (parts: MachinesParts): Machines => {
     ],
     start: () => {
       watch.start();
+      warm.start();
       workWatch.start();
       projects.start();
       return Promise.resolve();
@@ -97,6 +107,7 @@ export const createMachinesModule = (parts: MachinesParts): Machines => {
     stop: async () => {
       await projects.stop();
       await workWatch.stop();
+      await warm.stop();
       await watch.stop();
       await reconciler.stop();
     },

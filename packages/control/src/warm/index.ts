@@ -1,0 +1,2 @@
+export { wantedOf } from "./judge.ts";
+export { WarmPool } from "./pool.ts";
