@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { projectDefinition } from "@holdfast/contract";
+import { limits, operations, projectDefinition } from "@holdfast/contract";
 import { z } from "zod";
 import type { TarEntry } from "./tar.ts";
 
@@ -10,6 +10,8 @@ export interface Template {
   readonly title: string;
   readonly summary: string;
   readonly definition: z.output<typeof projectDefinition>;
+  /** What its projects run at set times: as `schedule.create` takes it, without a place. */
+  readonly schedules: readonly z.output<typeof starterSchedule>[];
   readonly files: readonly TarEntry[];
 }
 
@@ -20,12 +22,21 @@ const mostBytes = 4 * 1024 * 1024;
 /** Below a folder and in its plainest spelling, so that two of the same file are equal. */
 const commonPath = z.string().regex(/^(?!\.{1,2}(?:\/|$))[\w.-]+(?:\/(?!\.{1,2}(?:\/|$))[\w.-]+)*$/);
 
+const {
+  computer: _computer,
+  project: _project,
+  ...scheduleShape
+} = operations["schedule.create"].input.shape;
+const starterSchedule = z.strictObject(scheduleShape);
+
 const head = z.strictObject({
   title: z.string(),
   summary: z.string(),
   /** Paths below `templates/common`, the same in the project. Undefined and empty: its own files are all it has. */
   common: z.array(commonPath).max(mostFiles).default([]),
   definition: projectDefinition,
+  /** Undefined and empty: it runs nothing at set times. */
+  schedules: z.array(starterSchedule).max(limits.schedulesPerComputer).default([]),
 });
 
 /** Read anew for each project: it is not asked for often enough to be kept in memory. Throws when the tree is not whole. */

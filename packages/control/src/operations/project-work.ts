@@ -5,6 +5,7 @@ import type { Computers } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { Handlers } from "../domain/handler.ts";
 import type { OperationReconciler } from "../domain/ports.ts";
+import type { ProjectSchedules } from "../domain/schedules.ts";
 import { secretBytes } from "../lib/random.ts";
 import {
   Caretaker,
@@ -29,6 +30,7 @@ export interface ProjectWorkParts {
   readonly agents: Agents;
   readonly computers: Computers;
   readonly keeper: ServiceKeeper;
+  readonly schedules?: ProjectSchedules;
   readonly files: Files;
   readonly events: EventLog;
   readonly ids: NewId;

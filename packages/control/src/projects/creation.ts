@@ -5,6 +5,8 @@ import type { Agent } from "../domain/agents.ts";
 import type { Computer } from "../domain/computer.ts";
 import type { OperationContext } from "../domain/handler.ts";
 import type { Principal } from "../domain/principal.ts";
+import { scheduleName } from "../domain/project.ts";
+import type { StarterSchedule } from "../domain/schedules.ts";
 import { tarOf } from "../lib/tar.ts";
 import { readTemplate, type Template } from "../lib/templates.ts";
 import { isUniqueViolation } from "../store/errors.ts";
@@ -105,6 +107,7 @@ export class Creation {
         message: firstMessage(project),
         principal,
         operationId,
+        schedules: schedulesIn(project, template),
       });
     } catch (error) {
       // When control ends, the next one does it.
@@ -215,6 +218,14 @@ const besideOf = (project: ProjectRow): string => `/work/.holdfast-${project.id}
 /** In the repository, where git takes no notice of it: says which creation made the folder. */
 const markOf = (project: ProjectRow): string => `holdfast-${project.id}`;
 const firstMessage = (project: ProjectRow): string => `Create ${project.name} from ${project.template}`;
+
+/** They run in the project's folder. */
+const schedulesIn = (project: ProjectRow, { schedules }: Template): readonly StarterSchedule[] =>
+  schedules.map((schedule) => ({
+    ...schedule,
+    name: scheduleName(project, schedule.name),
+    cwd: folderOf(project),
+  }));
 
 const refuseExisting = async (agent: Agent, folder: string, signal: AbortSignal): Promise<void> => {
   try {

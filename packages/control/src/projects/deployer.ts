@@ -3,6 +3,7 @@ import type { Clock, CrashPoint, NewId } from "@holdfast/kit";
 import type { Computer } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { Principal } from "../domain/principal.ts";
+import type { ProjectSchedules, StarterSchedule } from "../domain/schedules.ts";
 import { lockComputer } from "../store/computers.ts";
 import { type DeploymentRow, insertDeployment } from "../store/deployments.ts";
 import { lockProject, type ProjectRow, touchRoute, writeDeployed } from "../store/projects.ts";
@@ -30,6 +31,8 @@ import { projectEvent } from "./events.ts";
 export interface DeployerParts extends CellParts {
   readonly store: Store;
   readonly keeper: ServiceKeeper;
+  /** Absent: none can be made. */
+  readonly schedules?: ProjectSchedules;
   readonly events: EventLog;
   readonly ids: NewId;
   readonly clock: Clock;
@@ -43,6 +46,8 @@ export interface Deploying {
   readonly message: string;
   readonly principal: Principal;
   readonly operationId: string;
+  /** Made with a project that was being created; absent: none. */
+  readonly schedules?: readonly StarterSchedule[];
 }
 
 export interface Deployed {
@@ -68,7 +73,8 @@ export class Deployer {
    * sent to the computer when that is looked at next. Throws `not_found`, `name_taken`, `limit_reached`; then nothing was written.
    */
   async write(deploying: Deploying): Promise<Deployed> {
-    const { store, events, clock, crashPoint, ids } = this.#parts;
+    const { store, events, schedules, clock, crashPoint, ids } = this.#parts;
+    const { principal, schedules: starters = [] } = deploying;
     crashPoint("project-before-deployed");
     const deployed = await store.transaction(async (transaction) => {
       const computer = await lockComputer(transaction, deploying.project.computer_id);
@@ -84,7 +90,7 @@ export class Deployer {
         operation_id: deploying.operationId,
         commit: deploying.commit,
         message: deploying.message,
-        principal_id: deploying.principal.id,
+        principal_id: principal.id,
         definition_version: project.definition_version,
         at_ms: nowMs,
       };
@@ -106,6 +112,8 @@ export class Deployer {
       await nextRevision(transaction, computer.id);
       await insertDeployment(transaction, deployment, limits.deploymentsKept);
       const created = project.state === "creating";
+      if (created && starters.length > 0)
+        await schedules?.add(transaction, computer, lives, starters, principal);
       await events.append(
         transaction,
         ...(created ? [projectEvent(lives, "project.created")] : []),
