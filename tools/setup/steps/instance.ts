@@ -24,6 +24,8 @@ export interface InstanceWishes {
   readonly poolBytes: number | undefined;
   readonly databaseUrl: string | undefined;
   readonly projects: ProjectsWishes;
+  /** `default`: as many as the host has room for. */
+  readonly warm: number | "default" | undefined;
 }
 
 export const hostRegistry = () =>
@@ -64,6 +66,7 @@ export const ensureInstance = async (
     source,
     database: wishes.databaseUrl === undefined ? (before?.database ?? "private") : "url",
     projects,
+    ...settleWarm(wishes.warm, before?.warm),
   };
   await keepDatabaseUrl(places, wishes.databaseUrl);
   const written = await writeSettings(settings);
@@ -71,6 +74,15 @@ export const ensureInstance = async (
     `${settings.instance} (${settings.short_id}), uids from ${settings.uid_base}, API ${listen.join(", ")}, ` +
     `projects *.${projects.domain} ${projects.listen.join(", ")}${caution === "" ? "" : `. ${caution}`}`;
   return { outcome: added ? "done" : written ? "changed" : "skipped", detail, value: settings };
+};
+
+/** What the settings say; without a number as many as the host has room for. */
+export const settleWarm = (
+  wish: InstanceWishes["warm"],
+  before: number | undefined,
+): { readonly warm?: number } => {
+  const warm = wish === "default" ? undefined : (wish ?? before);
+  return warm === undefined ? {} : { warm };
 };
 
 /** Where the instance listens and under which names. Throws what `settleProjects` does, and for what another instance has. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { instancePattern } from "@holdfast/contract";
+import { instancePattern, limits } from "@holdfast/contract";
 import { writeDurably } from "@holdfast/kit";
 
 /** How visitors reach projects; see the flags of `up`. */
@@ -43,6 +43,8 @@ export const instanceSettings = z.object({
   database: z.enum(["private", "url"]),
   /** Absent: set up before projects had addresses. No gateway runs until the next `up`. */
   projects: projectsSettings.optional(),
+  /** Blank cells that are kept started. Absent: as many as the host has room for (`warmCells`). */
+  warm: z.number().int().min(0).max(limits.warmCells).optional(),
 });
 
 export type InstanceSettings = z.output<typeof instanceSettings>;

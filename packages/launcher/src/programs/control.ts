@@ -2,6 +2,7 @@ import { socketPath } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 import type { Places } from "../instance/places.ts";
 import { projectsAddress, publicAddress, type InstanceSettings } from "../instance/settings.ts";
+import { warmCells } from "../instance/warm.ts";
 import { launcherDoor } from "./launcher-door.ts";
 import { nodeProgram } from "./node-program.ts";
 import type { ProgramPlan } from "./plan.ts";
@@ -51,6 +52,8 @@ export const planControl = async (
         ...settings.allow_hosts.flatMap((host) => ["--allow-host", host]),
         "--data",
         places.control,
+        "--warm",
+        String(warmCells(settings)),
         ...forGateway.arguments,
       ],
       sockets: [
