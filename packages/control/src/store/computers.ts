@@ -1,6 +1,6 @@
 import type { ComputerSize, ErrorCode } from "@holdfast/contract";
 import { type Selectable, sql } from "kysely";
-import type { Cause, Computer, ComputerState, DesiredState } from "../domain/computer.ts";
+import type { Cause, Computer, ComputerState, DesiredState, Restoring } from "../domain/computer.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Tables } from "./tables/index.ts";
 import type { Database, Transaction } from "./transaction.ts";
@@ -238,15 +238,19 @@ const given = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], un
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
-/** Records what is wanted from now on, and forgives earlier failures: a failed one is tried again from what is known of it. */
+/**
+ * Records what is wanted from now on, and forgives earlier failures: a failed one is tried again from what is known of it. Undefined, and
+ * nothing written, when it is being destroyed, or something else than `whileDesired` is wanted by now.
+ */
 export const desire = async (
   db: Database | Transaction,
   id: string,
   desired: DesiredState,
   nowMs: number,
   cause: Cause = "asked",
+  whileDesired?: DesiredState,
 ): Promise<Computer | undefined> => {
-  const row = await db
+  let query = db
     .updateTable("computers")
     .set((all) => ({
       desired_state: desired,
@@ -269,10 +273,38 @@ export const desire = async (
       updated_at_ms: nowMs,
     }))
     .where("id", "=", id)
-    .where("desired_state", "<>", "destroyed")
-    .returningAll()
-    .executeTakeFirst();
+    .where("desired_state", "<>", "destroyed");
+  if (whileDesired !== undefined) query = query.where("desired_state", "=", whileDesired);
+  const row = await query.returningAll().executeTakeFirst();
   return row && toComputer(row);
+};
+
+/** From now on the reconciler puts it back to a snapshot; earlier failures are forgiven. */
+export const beginRestoring = async (
+  db: Transaction,
+  id: string,
+  restoring: Restoring,
+  nowMs: number,
+): Promise<Computer> => {
+  const row = await db
+    .updateTable("computers")
+    .set({
+      restore_id: restoring.id,
+      restore_snapshot_id: restoring.snapshotId,
+      restore_definitions: restoring.definitions,
+      restore_then: restoring.then,
+      attempts: 0,
+      crashes: 0,
+      failure_code: null,
+      reason: null,
+      state: sql<ComputerState>`case when state <> 'failed' then state
+        when archive_digest is not null then 'archived' else 'stopped' end`,
+      updated_at_ms: nowMs,
+    })
+    .where("id", "=", id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toComputer(row);
 };
 
 export interface Observed {

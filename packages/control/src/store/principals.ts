@@ -8,6 +8,11 @@ export const credentialsChannel = "holdfast_credentials";
 export const announceCredential = (transaction: Transaction, credentialId: string): Promise<unknown> =>
   sql`select pg_notify(${credentialsChannel}, ${credentialId})`.execute(transaction);
 
+/** A helper is good for nothing once its child is destroyed or has become its parent's own. */
+const isUseful = sql<boolean>`(assistants.child_id is null or exists (
+  select 1 from computers where computers.id = assistants.child_id
+    and computers.principal_id = assistants.id and computers.desired_state <> 'destroyed'))`;
+
 /** The key with this hash, unless revoked. Expiry is the caller's to judge, on its clock. */
 export const findKeyByHash = (db: Database, tokenHash: Buffer) =>
   db
@@ -23,6 +28,7 @@ export const findKeyByHash = (db: Database, tokenHash: Buffer) =>
     ])
     .where("keys.token_hash", "=", tokenHash)
     .where("keys.revoked_at_ms", "is", null)
+    .where(isUseful)
     .executeTakeFirst();
 
 /** The session with this hash, unless ended or its owner removed. */
@@ -51,10 +57,12 @@ export const findStanding = async (
 ): Promise<ReadonlyMap<string, { readonly ceilings: Ceilings | null }>> => {
   const keys = db
     .selectFrom("keys")
-    .select(["id", sql<Ceilings | null>`ceilings`.as("ceilings")])
-    .where("id", "in", credentialIds)
+    .innerJoin("assistants", "assistants.id", "keys.assistant_id")
+    .select(["keys.id", sql<Ceilings | null>`keys.ceilings`.as("ceilings")])
+    .where("keys.id", "in", credentialIds)
     .where("revoked_at_ms", "is", null)
-    .where((where) => where.or([where("expires_at_ms", "is", null), where("expires_at_ms", ">", nowMs)]));
+    .where((where) => where.or([where("expires_at_ms", "is", null), where("expires_at_ms", ">", nowMs)]))
+    .where(isUseful);
   const sessions = db
     .selectFrom("sessions")
     .innerJoin("owners", "owners.id", "sessions.owner_id")
@@ -83,6 +91,8 @@ export interface NewKey {
   readonly createdBy: string;
   readonly createdAtMs: number;
   readonly expiresAtMs: number | null;
+  /** The key that it was given out under, and ends with. */
+  readonly delegatedBy?: string | null;
 }
 
 export const findAssistant = async (
@@ -151,9 +161,47 @@ export const insertKey = async (
       expires_at_ms: key.expiresAtMs,
       revoked_at_ms: null,
       last_used_at_ms: null,
+      delegated_by: key.delegatedBy ?? null,
     })
     .execute();
 };
+
+/** An assistant for one child, which it owns; its computer's row is there already. */
+export const insertHelper = async (
+  transaction: Transaction,
+  helper: {
+    readonly id: string;
+    readonly accountId: string;
+    readonly name: string;
+    readonly childId: string;
+    readonly nowMs: number;
+  },
+): Promise<void> => {
+  await transaction
+    .insertInto("assistants")
+    .values({
+      id: helper.id,
+      account_id: helper.accountId,
+      name: helper.name,
+      child_id: helper.childId,
+      created_at_ms: helper.nowMs,
+    })
+    .execute();
+};
+
+/** Keys of helpers whose child is not theirs any more, that nobody has revoked yet. */
+export const listUselessKeys = async (db: Database, limit: number): Promise<readonly string[]> =>
+  (
+    await db
+      .selectFrom("keys")
+      .innerJoin("assistants", "assistants.id", "keys.assistant_id")
+      .select("keys.id")
+      .where("assistants.child_id", "is not", null)
+      .where("keys.revoked_at_ms", "is", null)
+      .where(sql<boolean>`not ${isUseful}`)
+      .limit(limit)
+      .execute()
+  ).map(({ id }) => id);
 
 const keysWithNames = (db: Database) =>
   db
@@ -200,16 +248,16 @@ export const countActiveKeys = async (
   return count;
 };
 
+/** And the keys that were given out under it. */
 export const revokeKey = async (transaction: Transaction, id: string, nowMs: number): Promise<void> => {
-  await Promise.all([
-    transaction
-      .updateTable("keys")
-      .set({ revoked_at_ms: nowMs })
-      .where("id", "=", id)
-      .where("revoked_at_ms", "is", null)
-      .execute(),
-    announceCredential(transaction, id),
-  ]);
+  const revoked = await transaction
+    .updateTable("keys")
+    .set({ revoked_at_ms: nowMs })
+    .where((where) => where.or([where("id", "=", id), where("delegated_by", "=", id)]))
+    .where("revoked_at_ms", "is", null)
+    .returning("id")
+    .execute();
+  await Promise.all(revoked.map((key) => announceCredential(transaction, key.id)));
 };
 
 /** Locks the account's row: changes to who there is take turns. */
@@ -247,7 +295,7 @@ export const countComputers = async (db: Database | Transaction, principalId: st
   const { count } = await db
     .selectFrom("computers")
     .select((select) => select.fn.countAll<number>().as("count"))
-    .where("principal_id", "=", principalId)
+    .where((of) => of.or([of("principal_id", "=", principalId), of("delegator_id", "=", principalId)]))
     .where("state", "<>", "destroyed")
     .executeTakeFirstOrThrow();
   return count;

@@ -1,0 +1,79 @@
+import {
+  computerSizeNames,
+  environmentSchema,
+  HoldfastError,
+  limits,
+  nameSchema,
+  operations,
+  projectDefinition,
+  slugSchema,
+  templateNames,
+} from "@holdfast/contract";
+import { z } from "zod";
+
+/** Declared as `service.create` takes it, but what is about the request. */
+const serviceFields = operations["service.create"].input.omit({ computer: true, name: true, wait_ms: true });
+const wanted = z.enum(["running", "stopped"]);
+
+const service = z.object({
+  /** Of the computer's alone as it is called; of a project's without the project's name before it. */
+  name: nameSchema,
+  definition: serviceFields,
+  desired_state: wanted,
+});
+
+const project = z.object({
+  name: nameSchema.max(19),
+  slug: slugSchema,
+  description: z.string().max(limits.descriptionLength),
+  template: z.enum(templateNames),
+  definition: projectDefinition,
+  /** What runs of it, with the commit that was deployed. Null: nothing was ever deployed. */
+  deployed: z
+    .object({
+      definition: projectDefinition,
+      web_port: z.number().int().min(1).max(65_535).nullable(),
+      commit: z.string().regex(/^[0-9a-f]{40}$/),
+      message: z.string().max(limits.commitMessageLength),
+      /** Those of its services that somebody stopped, by their names in the definition. */
+      stopped: z.array(nameSchema).max(limits.servicesPerProject),
+    })
+    .nullable(),
+});
+
+const schedule = z.object({
+  name: nameSchema,
+  project: nameSchema.nullable(),
+  definition: z.record(z.string(), z.unknown()),
+});
+
+/** What a computer is beside its files, as it is written down with a snapshot and in an exported file. No credential is in it. */
+const definitions = z.object({
+  version: z.literal(1),
+  size: z.enum(computerSizeNames),
+  description: z.string().max(limits.descriptionLength),
+  environment: environmentSchema,
+  services: z.array(service).max(limits.servicesPerComputer),
+  projects: z.array(project).max(limits.projectsPerComputer),
+  schedules: z.array(schedule).max(limits.schedulesPerComputer),
+});
+
+export type Definitions = z.output<typeof definitions>;
+export type DefinedService = Definitions["services"][number];
+export type DefinedProject = Definitions["projects"][number];
+
+/** What stands in an exported file may be anyone's. Throws `archive_refused` where it is not what a computer can be. */
+export const parseDefinitions = (found: unknown): Definitions => {
+  const parsed = definitions.safeParse(found);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new HoldfastError(
+    "archive_refused",
+    `the definitions in the file are not those of a computer: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}`,
+    { entry: "definitions.json", reason: issue?.message ?? "" },
+  );
+};
+
+/** Of a snapshot that was taken here, also by an earlier version. */
+export const storedDefinitions = (stored: Readonly<Record<string, unknown>>): Definitions =>
+  stored as unknown as Definitions;

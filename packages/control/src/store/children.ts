@@ -1,0 +1,25 @@
+import type { Transaction } from "./transaction.ts";
+
+/** Those that are not to be destroyed. */
+export const countChildren = async (db: Transaction, parentId: string): Promise<number> =>
+  (
+    await db
+      .selectFrom("computers")
+      .select((select) => select.fn.countAll<number>().as("count"))
+      .where("parent_id", "=", parentId)
+      .where("desired_state", "<>", "destroyed")
+      .executeTakeFirstOrThrow()
+  ).count;
+
+/** Whether a computer of the principal's own, or a child of one, is called so. */
+export const isNameSeen = async (db: Transaction, principalId: string, name: string): Promise<boolean> =>
+  (await db
+    .selectFrom("computers")
+    .select("id")
+    .where("name", "=", name)
+    .where("desired_state", "<>", "destroyed")
+    .where((where) =>
+      where.or([where("principal_id", "=", principalId), where("delegator_id", "=", principalId)]),
+    )
+    .limit(1)
+    .executeTakeFirst()) !== undefined;
