@@ -49,6 +49,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 /// Runs the program to its end; the exit status to pass on.
 fn keep(options: &Options) -> io::Result<u8> {
     start::close_inherited();
+    start::spare();
     let mut record = options.record.as_deref().map(Record::open).transpose()?;
     let mut log = Log::open(options.log.as_deref())?;
     let sockets = sockets::make(&options.sockets)?;

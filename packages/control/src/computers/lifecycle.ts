@@ -1,30 +1,31 @@
 import { HoldfastError, type OperationParams, type SupervisorMethods } from "@holdfast/contract";
 import type { Clock, CrashPoint, NewId, RpcClient } from "@holdfast/kit";
 import type { CeilingCheck } from "../domain/ceilings.ts";
-import type { Computer, DesiredState } from "../domain/computer.ts";
+import type { Activity, Computer, DesiredState } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { OperationContext } from "../domain/handler.ts";
 import { refuseStale } from "../domain/version.ts";
 import type { WarmCells } from "../domain/warm.ts";
 import {
   changeComputer,
-  computerNameIndex,
   type ComputerChange,
   desire,
   getComputer,
-  insertComputer,
+  type LifecycleValues,
 } from "../store/computers.ts";
-import { isUniqueViolation } from "../store/errors.ts";
-import { destroyProjects, touchRoute } from "../store/projects.ts";
+import { promoteComputer } from "../store/lifecycle.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
+import { admitComputer, nameTaken } from "./admission.ts";
 import { takeUp, type TakenUp } from "./claimed.ts";
 import { findComputer } from "./computers.ts";
+import { destroyWithChildren } from "./destroy.ts";
 import { computerEvent } from "./events.ts";
 import type { Reconciler } from "./reconciler.ts";
 
 export interface LifecycleParts {
   readonly db: Database;
   readonly reconciler: Reconciler;
+  readonly activity: Activity;
   readonly ceilings: CeilingCheck;
   readonly events: EventLog;
   readonly ids: NewId;
@@ -39,6 +40,8 @@ export interface LifecycleParts {
 export interface AdmittedComputer {
   readonly target: string;
   readonly computer: Computer;
+  /** They go with it. */
+  readonly children?: readonly Computer[];
 }
 
 /**
@@ -57,31 +60,19 @@ export class Lifecycle {
     { principal }: OperationContext,
     params: OperationParams<"computer.create">,
   ): Promise<AdmittedComputer> {
-    const { ceilings, events, ids, clock, nodeId, warm } = this.#parts;
-    const { name, description, size, environment } = params;
-    // In one flight.
-    const [, claimed] = await Promise.all([
-      ceilings.createComputer(transaction, principal, { name, size }),
-      warm.claim(transaction, size),
-    ]);
-    try {
-      const computer = await insertComputer(transaction, {
-        id: claimed?.id ?? ids("computer"),
-        warm: claimed,
-        accountId: principal.accountId,
-        nodeId,
-        principalId: principal.id,
-        name,
-        description,
-        size,
-        environment,
-        nowMs: clock.now(),
-      });
-      await events.append(transaction, computerEvent(computer, "created"));
-      return { target: computer.id, computer };
-    } catch (error) {
-      throw taken(error, name);
-    }
+    const { name, description, size, environment, lifetime_ms: lifetimeMs } = params;
+    const { warm } = this.#parts;
+    const computer = await admitComputer(this.#parts, transaction, {
+      principal,
+      name,
+      description,
+      size,
+      environment,
+      lifecycle: lifecycleOf(params),
+      lifetimeMs,
+      claim: (within, wanted) => warm.claim(within, wanted),
+    });
+    return { target: computer.id, computer };
   }
 
   /** As `awaitCreated`; where a warm cell was claimed, what is to be committed with the outcome is all that is left. */
@@ -93,9 +84,7 @@ export class Lifecycle {
     const over = this.#parts.warm.creating();
     try {
       const taken = await takeUp(this.#parts, computer);
-      return (
-        taken ?? { computer: await this.awaitCreated(computer, waitMs, signal), record: undefined }
-      );
+      return taken ?? { computer: await this.awaitCreated(computer, waitMs, signal), record: undefined };
     } finally {
       over();
     }
@@ -143,6 +132,11 @@ export class Lifecycle {
       throw new HoldfastError("wrong_state", `${computer.name} is still being created`, {
         state: computer.state,
       });
+    if (desired !== "awake" && computer.restoring !== null)
+      throw new HoldfastError("wrong_state", `a snapshot is just being restored on ${computer.name}`, {
+        state: computer.state,
+      });
+    this.#parts.activity.touch(computer.id);
     const wanted = await desire(transaction, computer.id, desired, this.#parts.clock.now());
     return { target: computer.id, computer: wanted ?? computer };
   }
@@ -154,12 +148,44 @@ export class Lifecycle {
     ref: string,
   ): Promise<AdmittedComputer> {
     const computer = await findComputer(transaction, principal, ref, { lock: true, destroyed: true });
-    const nowMs = this.#parts.clock.now();
-    const wanted = await desire(transaction, computer.id, "destroyed", nowMs);
-    // Their addresses are closed at once; their services go with the computer.
-    const projects = await destroyProjects(transaction, { computerId: computer.id }, nowMs);
-    await touchRoute(transaction, ...projects.map(({ id }) => id));
-    return { target: computer.id, computer: wanted ?? computer };
+    const gone = await destroyWithChildren(transaction, computer.id, this.#parts.clock.now(), "asked");
+    const children = gone.filter(({ id }) => id !== computer.id);
+    return { target: computer.id, computer: gone.at(-1) ?? computer, children };
+  }
+
+  /** Committed: the computer and its children go. Waits as `awaitState` for the computer alone. */
+  awaitDestroyed(
+    { computer, children = [] }: AdmittedComputer,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<Computer> {
+    for (const { id } of children) this.#parts.reconciler.nudge(id);
+    return this.awaitState(computer, "destroyed", waitMs, signal);
+  }
+
+  /** Takes away lifetime and parent; nothing on it is touched. One that is durable already stays as it is. */
+  async promote(
+    transaction: Transaction,
+    { principal }: OperationContext,
+    ref: string,
+  ): Promise<AdmittedComputer> {
+    const { ceilings, clock, events } = this.#parts;
+    const computer = await findComputer(transaction, principal, ref, { lock: true });
+    if (computer.expiresAtMs === null && computer.parentId === null) return { target: computer.id, computer };
+    const ownerId = computer.delegatorId ?? computer.principalId;
+    if (computer.delegatorId !== null && computer.delegatorId !== principal.id && principal.kind !== "owner")
+      throw new HoldfastError("not_found", `there is no computer ${ref} that you may promote`, {
+        computer: ref,
+      });
+    // It counts for whoever it was made for already; only its name is new there.
+    if (computer.delegatorId === principal.id) ceilings.changeComputer(principal, { name: computer.name });
+    try {
+      const promoted = await promoteComputer(transaction, computer.id, ownerId, clock.now());
+      await events.append(transaction, computerEvent(promoted, "promoted", { cause: "asked" }));
+      return { target: computer.id, computer: promoted };
+    } catch (error) {
+      throw nameTaken(error, computer.name);
+    }
   }
 
   /** Waits for the state that was asked for; answers where it is by then. Throws `computer_failed` or `host_full` when it got stuck. */
@@ -193,19 +219,22 @@ export class Lifecycle {
     { principal }: OperationContext,
     params: OperationParams<"computer.update">,
   ): Promise<AdmittedComputer> {
-    const { ceilings, clock } = this.#parts;
+    const { activity, ceilings, clock } = this.#parts;
     const computer = await findComputer(transaction, principal, params.computer, { lock: true });
     refuseStale("computer", computer, params.if_match);
     const { name, description, size, environment } = params;
     ceilings.changeComputer(principal, { name, size });
-    const change: ComputerChange = { name, description, size, environment };
+    if (size !== undefined && size !== computer.size)
+      await ceilings.growComputer(transaction, principal, computer, size);
+    activity.touch(computer.id);
+    const change: ComputerChange = { name, description, size, environment, ...lifecycleOf(params) };
     try {
       return {
         target: computer.id,
         computer: await changeComputer(transaction, computer.id, change, clock.now()),
       };
     } catch (error) {
-      throw taken(error, name ?? computer.name);
+      throw nameTaken(error, name ?? computer.name);
     }
   }
 
@@ -229,7 +258,12 @@ export class Lifecycle {
 
 const resizeMs = 5_000;
 
-const taken = (error: unknown, name: string): unknown =>
-  isUniqueViolation(error, computerNameIndex)
-    ? new HoldfastError("name_taken", `you have a computer called ${name} already`, { name })
-    : error;
+const lifecycleOf = (params: LifecycleValues): LifecycleValues => ({
+  sleep_after_ms: params.sleep_after_ms,
+  stop_after_ms: params.stop_after_ms,
+  archive_after_ms: params.archive_after_ms,
+  keep_awake: params.keep_awake,
+  keep_hourly: params.keep_hourly,
+  keep_daily: params.keep_daily,
+  keep_weekly: params.keep_weekly,
+});
