@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { OperationOutput } from "@holdfast/contract";
-import { HoldfastApiError, HoldfastConnectionError } from "@holdfast/sdk";
 import type { Assistant } from "../support/instance.ts";
+import { patienceMs, untilAcknowledged } from "./acknowledge.ts";
 
 /** Numbered operations whose outcomes can be told apart afterwards. Each is repeated with its own idempotency key until acknowledged. */
 export interface Driver {
@@ -21,9 +21,6 @@ export interface Acknowledged {
   readonly repeated: number;
 }
 
-/** How long one operation may go on being repeated. */
-const patienceMs = 60_000;
-
 export const startDriver = (assistants: readonly Assistant[], computer: string, round: number): Driver => {
   const lines = new Set<number>();
   const started = new Set<number>();
@@ -34,24 +31,8 @@ export const startDriver = (assistants: readonly Assistant[], computer: string, 
   let number = round * 100_000;
   let over = false;
 
-  const acknowledge = async <T>(what: string, attempt: () => Promise<T>): Promise<T> => {
-    const deadline = performance.now() + patienceMs;
-    for (;;) {
-      try {
-        return await attempt();
-      } catch (error) {
-        const mayRepeat =
-          error instanceof HoldfastConnectionError || (error instanceof HoldfastApiError && error.retryable);
-        if (!mayRepeat || performance.now() > deadline) {
-          throw new Error(`${what}: ${error instanceof HoldfastApiError ? error.code : ""}`, {
-            cause: error,
-          });
-        }
-        repeated += 1;
-        await new Promise((resolve) => setTimeout(resolve, 25));
-      }
-    }
-  };
+  const acknowledge = <T>(what: string, attempt: () => Promise<T>): Promise<T> =>
+    untilAcknowledged(what, attempt, () => (repeated += 1));
 
   /** A repeated request may be answered with its process still on the way. */
   const untilEnded = async (

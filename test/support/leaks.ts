@@ -40,14 +40,14 @@ export const leftovers = async (
 };
 
 const traces = async (of: TracedInstance): Promise<Trace[]> => {
-  const slots = await slotsOf(of);
+  const [slots, snapshots] = await Promise.all([slotsOf(of), snapshotsOf(of)]);
   const found = await Promise.all([
     cgroups(of),
     mounts(of),
     namespaces(of),
     links(of, slots),
-    subvolumes(of),
-    files(of),
+    subvolumes(of, snapshots),
+    files(of, snapshots),
     processes(of),
   ]);
   return found.flat();
@@ -102,23 +102,35 @@ const links = async ({ shortId }: TracedInstance, slots: ReadonlyMap<number, str
   });
 };
 
-const subvolumes = async ({ pool }: TracedInstance): Promise<Trace[]> => {
+const subvolumes = async (
+  { pool }: TracedInstance,
+  snapshots: ReadonlyMap<string, string>,
+): Promise<Trace[]> => {
   const { stdout } = await run("btrfs", ["subvolume", "list", pool]).catch(() => ({ stdout: "" }));
   return stdout.split("\n").flatMap((line) => {
     const path = / path (.*)$/.exec(line)?.[1];
     if (!path || /(^|\/)images\//.test(path)) return [];
-    return [{ kind: "subvolume", what: path, computer: ownerOf(path) ?? "no computer" }];
+    const computer = ownerOf(path) ?? snapshots.get(snapshotIn(path)) ?? "no computer";
+    return [{ kind: "subvolume", what: path, computer }];
   });
 };
 
-const files = async (of: TracedInstance): Promise<Trace[]> => {
+const files = async (of: TracedInstance, snapshots: ReadonlyMap<string, string>): Promise<Trace[]> => {
   const facts = (await names(join(of.pool, "supervisor/facts"))).map((name) =>
     join(of.pool, "supervisor/facts", name),
   );
   const inRun = (await readdir(of.run, { recursive: true }).catch(() => []))
     .filter((path) => !path.startsWith("tree/"))
     .map((path) => join(of.run, path));
-  return [...facts, ...inRun].map((path) => ({ kind: "file", what: path, computer: ownerOf(path) }));
+  const ofSnapshots = [...snapshots].map(([snapshot, computer]) => ({
+    kind: "file",
+    what: `facts of ${snapshot}`,
+    computer,
+  }));
+  return [
+    ...[...facts, ...inRun].map((path) => ({ kind: "file", what: path, computer: ownerOf(path) })),
+    ...ofSnapshots,
+  ];
 };
 
 const processes = async (of: TracedInstance): Promise<Trace[]> => {
@@ -155,6 +167,21 @@ const slotsOf = async ({ pool }: TracedInstance): Promise<ReadonlyMap<number, st
     if (facts.slot !== undefined && facts.computerId) slots.set(facts.slot, facts.computerId);
   }
   return slots;
+};
+
+const snapshotIn = (text: string): string => /snp_[0-9a-z]{20}/.exec(text)?.[0] ?? "";
+
+/** Of which computer each snapshot is. */
+const snapshotsOf = async ({ pool }: TracedInstance): Promise<ReadonlyMap<string, string>> => {
+  const directory = join(pool, "supervisor/snapshot-facts");
+  const found = await Promise.all(
+    (await names(directory)).map(async (name): Promise<readonly [string, string]> => {
+      const text = await readFile(join(directory, name), "utf8").catch(() => "{}");
+      const { computerId } = JSON.parse(text) as { readonly computerId?: string };
+      return [snapshotIn(name), computerId ?? "no computer"];
+    }),
+  );
+  return new Map(found);
 };
 
 const supervisorRuns = async (of: TracedInstance): Promise<boolean> => {
