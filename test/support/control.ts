@@ -30,6 +30,8 @@ export interface TestControlOptions {
   readonly clock?: Clock;
   readonly allowHosts?: readonly string[];
   readonly databaseUrl?: string;
+  /** Of a supervisor that runs; without it there is none. */
+  readonly supervisor?: { readonly instance: string; readonly socket: string };
 }
 
 /** Control's whole app with its HTTP door on a port of its own, on a database of its own; everything is taken down after the test. */
@@ -96,7 +98,7 @@ const startOnce = async (
   const app = await startApp(
     {
       databaseUrl,
-      instance: "test",
+      instance: options.supervisor?.instance ?? "test",
       nodeId,
       projectsAddress: new URL("http://localhost:7301"),
       clock,
@@ -104,7 +106,7 @@ const startOnce = async (
       logger,
       crashPoint: createCrashPoint({}),
       modules: options.modules ?? createModules,
-      supervisorSocket: "/nonexistent/supervisor.sock",
+      supervisorSocket: options.supervisor?.socket ?? "/nonexistent/supervisor.sock",
     },
     new AbortController().signal,
   );
