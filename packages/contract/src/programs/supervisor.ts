@@ -178,8 +178,13 @@ export const supervisorMethods = {
     params: z.object({ computer_id: computerId }),
     result: z.object({ cell: cellView.nullable() }),
   },
+  /** `ending`: only so that it can end well. Then it is thawed also on a host that is short of memory, which gets its memory back by that. */
   "cell.thaw": {
-    params: z.object({ computer_id: computerId, lease_ms: milliseconds }),
+    params: z.object({
+      computer_id: computerId,
+      lease_ms: milliseconds,
+      ending: z.boolean().default(false),
+    }),
     result: z.object({ cell: cellView.nullable() }),
   },
   /** Ends every process of the cell and takes it down. Control asks the agent for a graceful end first. */

@@ -239,7 +239,10 @@ test("why a cell did not start is told also where what is left of it cannot be t
 });
 
 /** Two cells that an earlier supervisor started ahead, under the image and the policy given. */
-const useWarmCells = async (context: TestContext, made: { readonly image: string; readonly policy: string }) => {
+const useWarmCells = async (
+  context: TestContext,
+  made: { readonly image: string; readonly policy: string },
+) => {
   const did: string[] = [];
   const { cells } = await useCells(
     context,
@@ -293,6 +296,16 @@ test("a warm cell of another policy or another image is never handed out", async
 test("a computer's own cell stays, whatever image and policy are by now", async (context) => {
   const { cells } = await useCells(context, {}, [one], {}, { policy: "before" });
   assert.equal((await cells.start(one, "small", 1000)).started, false);
+});
+
+test("on a full host a frozen cell is thawed only to end", async (context) => {
+  const refusal = new HoldfastError("host_full", "no memory");
+  const admission = { admit: () => Promise.reject(refusal) };
+  const { cells } = await useCells(context, {}, [one], { admission });
+  await cells.freeze(one);
+  await assert.rejects(cells.thaw(one, 1000), refusal);
+  assert.equal(stateOf(cells, one), "frozen");
+  assert.equal((await cells.thaw(one, 1000, true))?.state, "running");
 });
 
 test("memory is taken back of frozen cells alone", async (context) => {

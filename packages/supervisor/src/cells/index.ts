@@ -23,14 +23,16 @@ export interface Cells {
   ): Promise<{ readonly cell: CellView; readonly started: boolean }>;
   /** Null when there is no cell. */
   freeze(computerId: string): Promise<CellView | null>;
-  /** Null when there is no cell; throws `host_full`. */
-  thaw(computerId: string, leaseMs: number): Promise<CellView | null>;
+  /** Null when there is no cell; throws `host_full`, but not where it is `ending`. */
+  thaw(computerId: string, leaseMs: number, ending?: boolean): Promise<CellView | null>;
   /** Bytes of a frozen cell that the kernel took back; 0 of any other. Nobody waits for it who wants to wake the cell. */
   reclaim(computerId: string): Promise<number>;
   /** Whether a cell was there. Resolves when its last process and everything of it is gone. */
   stop(computerId: string): Promise<boolean>;
   /** Stops and forgets. */
   forget(computerId: string): Promise<void>;
+  /** Runs `work` while there is no cell and none is started; throws `wrong_state` when there is one, and while its last cannot be taken away. */
+  without<T>(computerId: string, work: () => Promise<T>): Promise<T>;
   /** Changes the limits of a cell that runs; throws `wrong_state` when it uses more memory than the new size has. */
   resize(computerId: string, size: ComputerSize): Promise<void>;
   /** Cell ids that are unknown or exited. Frozen ones hold no lease and are not missing. Side by side: none waits for another's turn. */
@@ -145,8 +147,8 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
     hold(cell);
   };
 
-  const thawCell = (cell: Cell, leaseMs: number): Promise<void> =>
-    parts.admission.admit(computerSizes[cell.record.size].memory_bytes, async () => {
+  const thawCell = async (cell: Cell, leaseMs: number, ending = false): Promise<void> => {
+    const thaw = async (): Promise<void> => {
       const { computerId, cellId } = cell.record;
       await lease(cell, leaseMs);
       crashPoint("cell.thaw:leased");
@@ -155,7 +157,9 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
       cell.state = "running";
       hold(cell);
       events.add("thawed", computerId, cellId);
-    });
+    };
+    await (ending ? thaw() : parts.admission.admit(computerSizes[cell.record.size].memory_bytes, thaw));
+  };
 
   /** A cell that is there begins to serve, or goes on to. */
   const serve = async (cell: Cell, leaseMs: number, warm: boolean): Promise<void> => {
@@ -226,10 +230,10 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
         if (cell?.state === "running") await freezeCell(cell);
         return cell ? view(cell) : null;
       }),
-    thaw: (computerId, leaseMs) =>
+    thaw: (computerId, leaseMs, ending) =>
       turns(computerId, async () => {
         const cell = alive(computerId);
-        if (cell?.state === "frozen") await thawCell(cell, leaseMs);
+        if (cell?.state === "frozen") await thawCell(cell, leaseMs, ending);
         return cell ? view(cell) : null;
       }),
     reclaim: async (computerId) => (alive(computerId)?.state === "frozen" ? cgroups.reclaim(computerId) : 0),
@@ -246,6 +250,16 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
         else await leftovers.takeDown(computerId, cells.get(computerId)?.record.slot);
         await records.remove(computerId);
         cells.delete(computerId);
+      }),
+    without: (computerId, work) =>
+      turns(computerId, async () => {
+        const cell = alive(computerId);
+        if (cell)
+          throw new HoldfastError("wrong_state", `${computerId} has a cell; stop it first`, {
+            state: cell.state,
+          });
+        await leftovers.clear(computerId);
+        return work();
       }),
     resize: (computerId, size) =>
       turns(computerId, async () => {
