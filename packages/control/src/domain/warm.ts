@@ -17,6 +17,8 @@ export interface WarmCells {
   claim(transaction: Transaction, size: ComputerSize): Promise<Claimed | undefined>;
   /** A computer is being made; call what it returns when that is over. None is started ahead meanwhile. */
   creating(): () => void;
+  /** How many are ready, as far as is known. */
+  readonly waiting: number;
   /** Gives all of them up, and makes none for a while: the host is short of what they hold. Whether there were any. */
   giveUp(): Promise<boolean>;
 }

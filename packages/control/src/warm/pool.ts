@@ -68,6 +68,10 @@ export class WarmPool implements WarmCells {
     return claimWarm(transaction, { nodeId: this.#parts.nodeId, size, kind });
   }
 
+  get waiting(): number {
+    return Object.values(this.#hint).reduce((sum, count) => sum + Math.max(0, count), 0);
+  }
+
   creating(): () => void {
     this.#creating += 1;
     let over = false;

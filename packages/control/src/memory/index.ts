@@ -1,0 +1,1 @@
+export { type Candidates, MemoryPressure } from "./pressure.ts";
