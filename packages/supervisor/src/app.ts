@@ -130,7 +130,6 @@ export const createApp = async (options: {
         images,
         image: config.image,
         slots,
-        clock,
         logger,
         crashPoint,
       });

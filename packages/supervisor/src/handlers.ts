@@ -51,7 +51,7 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
   "volume.create": ({ computer_id, size }) => serving().volumes.create(computer_id, size),
   "volume.resize": async ({ computer_id, size }) => {
     const { cells, volumes } = serving();
-    volumes.get(computer_id);
+    volumes.known(computer_id);
     await cells.resize(computer_id, size);
     await volumes.resize(computer_id, size);
     return {};
@@ -64,28 +64,72 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
   "volume.list": async () => ({
     volumes: serving()
       .volumes.list()
-      .map(({ computerId, size, image }) => ({ computer_id: computerId, size, image, archived: false })),
+      .map(({ computerId, size, image, archived }) => ({ computer_id: computerId, size, image, archived })),
   }),
-  "volume.fork": async () => refuseUntilReady("it forks no volumes"),
-  "volume.restore": async () => refuseUntilReady("it restores no volumes"),
-  "snapshot.create": async () => refuseUntilReady("it takes no snapshots"),
-  "snapshot.delete": async () => refuseUntilReady("it takes no snapshots"),
-  "snapshot.list": async () => ({ snapshots: [] }),
-  "archive.open": async () => refuseUntilReady("it keeps no archives"),
-  "archive.seal": async () => refuseUntilReady("it keeps no archives"),
-  "archive.drop": async () => refuseUntilReady("it keeps no archives"),
-  "archive.unpack": async () => refuseUntilReady("it keeps no archives"),
-  "archive.unpacked": async () => refuseUntilReady("it keeps no archives"),
+  "volume.fork": ({ computer_id, size, snapshot_id }) =>
+    serving().volumes.fork(computer_id, size, snapshot_id),
+  "volume.restore": async ({ computer_id, snapshot_id, restore_id }) => {
+    const { cells, volumes } = serving();
+    const restored = await cells.without(computer_id, () =>
+      volumes.restore(computer_id, snapshot_id, restore_id),
+    );
+    return { restored };
+  },
+  "snapshot.create": async ({ computer_id, snapshot_id }) => {
+    const { created, syncMs, snapshotUs } = await serving().volumes.snapshots.create(
+      computer_id,
+      snapshot_id,
+    );
+    return { created, sync_ms: syncMs, snapshot_us: snapshotUs };
+  },
+  "snapshot.delete": async ({ snapshot_id }) => ({
+    deleted: await serving().volumes.snapshots.delete(snapshot_id),
+  }),
+  "snapshot.list": async () => ({
+    snapshots: serving()
+      .volumes.snapshots.list()
+      .map(({ snapshotId, computerId, image }) => ({
+        snapshot_id: snapshotId,
+        computer_id: computerId,
+        image,
+      })),
+  }),
+  "archive.open": async ({ computer_id }) => {
+    const { cells, volumes } = serving();
+    await cells.without(computer_id, () => volumes.archives.open(computer_id));
+    return {};
+  },
+  "archive.seal": async ({ computer_id }) => {
+    const { cells, volumes } = serving();
+    return { sealed: await cells.without(computer_id, () => volumes.archives.seal(computer_id)) };
+  },
+  "archive.drop": async ({ computer_id }) => ({
+    dropped: await serving().volumes.archives.drop(computer_id),
+  }),
+  "archive.unpack": ({ computer_id }) => {
+    const { cells, volumes } = serving();
+    return cells.without(computer_id, () => volumes.archives.unpack(computer_id));
+  },
+  "archive.unpacked": async ({ computer_id }) => {
+    const { cells, volumes } = serving();
+    return { done: await cells.without(computer_id, () => volumes.archives.unpacked(computer_id)) };
+  },
   "cell.start": ({ computer_id, size, lease_ms, warm }) =>
     serving().cells.start(computer_id, size, lease_ms, { warm }),
   "cell.reclaim": async ({ computer_id }) => ({
     reclaimed_bytes: await serving().cells.reclaim(computer_id),
   }),
   "cell.freeze": async ({ computer_id }) => ({ cell: await serving().cells.freeze(computer_id) }),
-  "cell.thaw": async ({ computer_id, lease_ms }) => ({
-    cell: await serving().cells.thaw(computer_id, lease_ms),
+  "cell.thaw": async ({ computer_id, lease_ms, ending }) => ({
+    cell: await serving().cells.thaw(computer_id, lease_ms, ending),
   }),
-  "cell.stop": async ({ computer_id }) => ({ stopped: await serving().cells.stop(computer_id) }),
+  "cell.stop": async ({ computer_id }) => {
+    const { cells, volumes } = serving();
+    const stopped = await cells.stop(computer_id);
+    // A computer that was stopped is on the disk, whatever happens to the host next.
+    if (stopped) await volumes.sync();
+    return { stopped };
+  },
   "cell.list": async () => ({ cells: serving().cells.list() }),
   "lease.renew": async ({ cells, lease_ms }) => ({
     missing: [...(await serving().cells.renew(cells, lease_ms))],
@@ -105,7 +149,7 @@ const readUsage = async ({ cells, volumes }: Serving, computerId: string) => {
   const disk = await volumes.usage(computerId);
   if (!disk) return null;
   const used = await cells.usage(computerId);
-  const { memory_bytes, pids } = computerSizes[volumes.get(computerId).size];
+  const { memory_bytes, pids } = computerSizes[volumes.known(computerId).size];
   return {
     cpu_ms: used?.cpuMs ?? 0,
     memory_bytes: used?.memoryBytes ?? 0,

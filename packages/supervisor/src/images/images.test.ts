@@ -15,7 +15,10 @@ test("an image that no computer needs is removed after a day, and nothing else",
     let passedMs = 0;
     const { removeExcept } = createImages({
       places: { images, image: (digest) => join(images, digest) },
-      btrfs: { isReadOnly: () => Promise.resolve(true), deleteSubvolume: rmdir },
+      btrfs: {
+        isReadOnly: () => Promise.resolve(true),
+        deleteSubvolumes: async (paths) => void (await Promise.all(paths.map((path) => rmdir(path)))),
+      },
       clock: { ...systemClock, now: () => systemClock.now() + passedMs },
     });
     const left = async (needed: readonly string[]): Promise<readonly string[]> => {

@@ -17,7 +17,7 @@ const keptMs = 24 * 3_600_000;
 
 export const createImages = (options: {
   readonly places: Pick<Places, "images" | "image">;
-  readonly btrfs: Pick<Btrfs, "isReadOnly" | "deleteSubvolume">;
+  readonly btrfs: Pick<Btrfs, "isReadOnly" | "deleteSubvolumes">;
   readonly clock: Clock;
 }): Images => {
   const proven = new Map<string, { readonly digest: string; readonly path: string }>();
@@ -38,7 +38,7 @@ export const createImages = (options: {
         const path = options.places.image(name);
         // Unlike the time of change, which unpacking sets as the archive says, this one is the host's own.
         const { ctimeMs } = await stat(path);
-        if (options.clock.now() - ctimeMs > keptMs) await options.btrfs.deleteSubvolume(path);
+        if (options.clock.now() - ctimeMs > keptMs) await options.btrfs.deleteSubvolumes([path]);
       }
     },
   };

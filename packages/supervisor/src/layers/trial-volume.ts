@@ -12,5 +12,5 @@ export const makeTrial = async (path: string, btrfs: Btrfs): Promise<void> => {
 
 /** Also what an earlier trial left that was killed. */
 export const removeTrial = async (path: string, btrfs: Btrfs): Promise<void> => {
-  if (await exists(path)) await btrfs.deleteSubvolume(path);
+  if (await exists(path)) await btrfs.deleteSubvolumes([path]);
 };

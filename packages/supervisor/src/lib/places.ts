@@ -9,6 +9,13 @@ export interface Places {
   readonly computers: string;
   /** Durable facts about computers, one file each. */
   readonly facts: string;
+  /** Read-only copies of volumes, one subvolume each; facts about them, one file each. */
+  readonly snapshots: string;
+  readonly snapshotFacts: string;
+  /** Archives of computers, one subvolume each. */
+  readonly archives: string;
+  /** What is to take a volume's place, and what has just lost it. */
+  readonly swaps: string;
   /** Subvolumes of probes. */
   readonly trials: string;
   /** Facts that a reboot makes void. */
@@ -22,6 +29,9 @@ export interface Places {
   image(digest: string): string;
   volume(computerId: string): string;
   factsOf(computerId: string): string;
+  snapshot(snapshotId: string): string;
+  snapshotFactsOf(snapshotId: string): string;
+  archive(computerId: string): string;
   bundle(computerId: string): string;
   cellRecord(computerId: string): string;
   sockets(computerId: string): string;
@@ -37,6 +47,10 @@ export const placesOf = (config: Pick<Config, "instance" | "shortId" | "pool" | 
     images: join(config.pool, "images"),
     computers: join(own, "computers"),
     facts: join(own, "facts"),
+    snapshots: join(own, "snapshots"),
+    snapshotFacts: join(own, "snapshot-facts"),
+    archives: join(own, "archives"),
+    swaps: join(own, "swaps"),
     trials: join(own, "trials"),
     state,
     bootFile: join(state, "boot"),
@@ -47,6 +61,9 @@ export const placesOf = (config: Pick<Config, "instance" | "shortId" | "pool" | 
     image: (digest) => join(config.pool, "images", digest),
     volume: (computerId) => join(own, "computers", computerId),
     factsOf: (computerId) => join(own, "facts", `${computerId}.json`),
+    snapshot: (snapshotId) => join(own, "snapshots", snapshotId),
+    snapshotFactsOf: (snapshotId) => join(own, "snapshot-facts", `${snapshotId}.json`),
+    archive: (computerId) => join(own, "archives", computerId),
     bundle: (computerId) => join(state, "bundles", computerId),
     cellRecord: (computerId) => join(state, "cells", `${computerId}.json`),
     sockets: (computerId) => cellDirectory(config.instance, computerId),

@@ -1,4 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import { z } from "zod";
+import { readIfThere } from "../lib/files.ts";
 import type { HelperService } from "../lib/helper-service.ts";
 import type { Outcome, ProgramRunner } from "../lib/run-program.ts";
 
@@ -25,6 +28,19 @@ export interface VolumePlan {
   readonly directory: string;
   readonly name: string;
   readonly directories: readonly string[];
+  /** The subvolume that it begins as a copy of; then `directories` are not made. */
+  readonly source?: string;
+}
+
+export interface SnapshotPlan {
+  readonly source: string;
+  readonly directory: string;
+  readonly name: string;
+  /** It counts in the group `1/<group>`. */
+  readonly group: number;
+  readonly readOnly: boolean;
+  /** What was written before is waited for first. */
+  readonly sync: boolean;
 }
 
 /** The few things asked of `btrfs`. Paths are the supervisor's own; none is inside a volume. */
@@ -39,15 +55,35 @@ export interface Btrfs {
   /** What the members of a group hold together. Reads a file of the kernel, no more; throws when there is no such group. */
   heldBytes(pool: string, group: string): Promise<number>;
   createSubvolume(path: string, group?: string): Promise<void>;
-  /** Makes a subvolume with these directories in a quota group of its own. Durable after `sync`. */
+  /** Makes a subvolume with these directories, or as a copy, in a quota group of its own. Durable after `sync`, a copy at once. */
   createVolume(plan: VolumePlan): Promise<void>;
-  deleteSubvolume(path: string): Promise<void>;
-  /** Paths of subvolumes inside the one at `path`. */
-  nestedSubvolumes(path: string): Promise<readonly string[]>;
+  /** A durable copy. Rejects with the step `nestedSubvolumes` where subvolumes inside would be missing in it. */
+  snapshot(plan: SnapshotPlan): Promise<{ readonly syncUs: number; readonly snapshotUs: number }>;
+  /** In this order; durable when this resolves. One that is not there is none. Rejects with the step `nestedSubvolumes`. */
+  deleteSubvolumes(paths: readonly string[]): Promise<void>;
+  /** How many subvolumes are directly inside the one at `path`. */
+  nested(path: string): Promise<number>;
   isReadOnly(path: string): Promise<boolean>;
+  /** Makes a subvolume read-only and everything in it durable. */
+  seal(path: string): Promise<void>;
+  /** Removes those of the directories below a volume that are empty, the deepest first; follows no link. */
+  tidy(volume: string, directories: readonly string[]): Promise<void>;
+  /** Whether the kernel has lost count of what groups hold. */
+  hasLostCount(pool: string): Promise<boolean>;
+  /** Counts anew what groups hold; takes as long as reading all metadata does. */
+  count(pool: string): Promise<void>;
   /** Makes everything before it durable. */
   sync(pool: string): Promise<void>;
 }
+
+/** What everybody has written is waited for; a disk may be slow. */
+const syncTimeoutMs = 60_000;
+
+const taken = z.object({ sync_us: z.number(), snapshot_us: z.number() });
+const found = z.object({ count: z.number() });
+
+/** The step at which subvolumes inside a subvolume are found; none is in a snapshot, and none goes with it. */
+export const nestedSubvolumes = "nested_subvolumes";
 
 /** Reads all metadata once: seconds on a pool of many gigabytes. */
 const rescanOptions = { timeoutMs: 10 * 60_000 };
@@ -98,20 +134,38 @@ export const createBtrfs = (runner: ProgramRunner, service: HelperService): Btrf
     createSubvolume: async (path, group) => {
       await btrfs("subvolume", "create", ...(group ? ["-i", group] : []), path);
     },
-    deleteSubvolume: async (path) => {
-      // Committed, or a power cut could bring back a volume whose facts are gone.
-      await btrfs("subvolume", "delete", "--commit-after", path);
-    },
-    nestedSubvolumes: async (path) => {
-      const listed = await btrfs("subvolume", "list", "-o", path);
-      return listed.split("\n").flatMap((line) => / path (.*)$/.exec(line)?.[1] ?? []);
-    },
     isReadOnly: async (path) => (await btrfs("property", "get", "-ts", path, "ro")).trim() === "ro=true",
     createVolume: async ({ parentGroup: parent_group, limitBytes: limit_bytes, ...plan }) => {
       await service.ask("make_volume", { ...plan, parent_group, limit_bytes });
     },
+    snapshot: async ({ readOnly: read_only, ...plan }) => {
+      const { sync_us, snapshot_us } = taken.parse(
+        await service.ask("snapshot", { ...plan, read_only }, syncTimeoutMs),
+      );
+      return { syncUs: sync_us, snapshotUs: snapshot_us };
+    },
+    deleteSubvolumes: async (paths) => {
+      const subvolumes = paths.map((path) => ({ directory: dirname(path), name: basename(path) }));
+      // Committed, or a power cut could bring back a volume whose facts are gone.
+      await service.ask("delete", { subvolumes }, syncTimeoutMs);
+    },
+    nested: async (volume) => found.parse(await service.ask("nested", { volume })).count,
+    seal: async (volume) => {
+      await service.ask("seal", { volume }, syncTimeoutMs);
+    },
+    tidy: async (volume, directories) => {
+      await service.ask("tidy", { volume, directories });
+    },
+    hasLostCount: async (pool) => {
+      const path = `${await groupsDirectory(pool)}/inconsistent`;
+      // Kernels before 6.1 do not say; theirs loses count with every snapshot.
+      return (await readIfThere(path))?.trim() !== "0";
+    },
+    count: async (pool) => {
+      await service.ask("count", { pool }, rescanOptions.timeoutMs);
+    },
     sync: async (pool) => {
-      await service.ask("sync", { pool }, 60_000);
+      await service.ask("sync", { pool }, syncTimeoutMs);
     },
   };
 };

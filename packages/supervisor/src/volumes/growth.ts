@@ -19,11 +19,17 @@ export interface Growth {
   withRoom<T>(work: () => Promise<T>): Promise<T>;
 }
 
-export const createGrowth = (pool: string, btrfs: Pick<Btrfs, "heldBytes" | "limitGroup">): Growth => {
+/** `settled` resolves once what groups hold is counted: until then the numbers begin at nothing. */
+export const createGrowth = (
+  pool: string,
+  btrfs: Pick<Btrfs, "heldBytes" | "limitGroup">,
+  settled: () => Promise<void> = () => Promise.resolve(),
+): Growth => {
   const inTurn = createBound(1);
   let rooms = 0;
   const renew = (): Promise<void> =>
     inTurn(async () => {
+      await settled();
       const limit = growthLimitBytes(await readSpace(pool), await btrfs.heldBytes(pool, poolGroup.id));
       await btrfs.limitGroup(pool, poolGroup.id, limit + rooms * roomToStartBytes);
     });

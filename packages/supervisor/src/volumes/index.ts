@@ -1,24 +1,26 @@
 import { computerSizes, HoldfastError, type ComputerSize } from "@holdfast/contract";
-import type { Clock, CrashPoint, Logger } from "@holdfast/kit";
+import type { CrashPoint, Logger } from "@holdfast/kit";
 import type { Images } from "../images/index.ts";
-import { exists, makeDirectory, namesIn } from "../lib/files.ts";
+import { exists, makeDirectory } from "../lib/files.ts";
 import type { Places } from "../lib/places.ts";
 import { createTurns } from "../lib/turns.ts";
-import type { Btrfs } from "./btrfs.ts";
-import { openFacts, type VolumeFacts } from "./facts.ts";
-import { createGrowth, poolGroup, roomToStartBytes } from "./growth.ts";
+import { createArchives, type Archives } from "./archives.ts";
+import { nestedSubvolumes, type Btrfs } from "./btrfs.ts";
+import { createCounting } from "./counting.ts";
+import { createErasing, nothingErased, type Erased } from "./erase.ts";
+import { openSnapshotFacts, openVolumeFacts, type VolumeFacts } from "./facts.ts";
+import { createGrowth, roomToStartBytes } from "./growth.ts";
+import { createMaking } from "./make.ts";
+import { createNumbers } from "./numbers.ts";
+import { archiveCounts, knownVolume, wholeVolume, type VolumeParts } from "./parts.ts";
+import { recoverVolumes } from "./recover.ts";
+import { createRestoring } from "./restore.ts";
+import { createSnapshots, type Snapshots } from "./snapshots.ts";
 import { readSpace, type PoolSpace } from "./space.ts";
+import { findTree, type ShownTree, type TreeSource } from "./trees.ts";
 
 export type { VolumeFacts } from "./facts.ts";
-
-/** What a cell is made of; see the helper. All of root's, as ids in a volume are 0-based. */
-const volumeDirectories: readonly string[] = ["root", "work", ".overlay-work"];
-
-/** What was erased, by kind. */
-export interface Destroyed {
-  readonly destroyed: boolean;
-  readonly erased: { readonly volumes: number; readonly snapshots: number; readonly archives: number };
-}
+export type { ShownTree, TreeSource } from "./trees.ts";
 
 /**
  * The disks of computers: one subvolume and one quota group each. Everything may be repeated; a step that fails leaves nothing that
@@ -30,6 +32,21 @@ export interface Volumes {
     computerId: string,
     size: ComputerSize,
   ): Promise<{ readonly created: boolean; readonly image: string }>;
+  /** As `create`, with the files of a snapshot; the two share what neither has changed. Throws `not_found` without the snapshot. */
+  fork(
+    computerId: string,
+    size: ComputerSize,
+    snapshotId: string,
+  ): Promise<{ readonly created: boolean; readonly image: string }>;
+  /** Puts the files of a snapshot in place of the volume's, whole or not at all; only while there is no cell. False: done before. */
+  restore(computerId: string, snapshotId: string, restoreId: string): Promise<boolean>;
+  readonly snapshots: Snapshots;
+  /** Only while there is no cell. */
+  readonly archives: Omit<Archives, "finish">;
+  /** Where what a cell is to be shown is. Throws `not_found`, and `wrong_state` for what does not count. */
+  tree(source: TreeSource): ShownTree;
+  /** Makes everything before durable. */
+  sync(): Promise<void>;
   /** Throws `not_found`; `host_full` when it would grow on a pool at 90 %. */
   resize(computerId: string, size: ComputerSize): Promise<void>;
   /**
@@ -37,11 +54,13 @@ export interface Volumes {
    * A supervisor that is killed meanwhile leaves that much to the volume until the next time.
    */
   withRoom<T>(computerId: string, work: () => Promise<T>): Promise<T>;
-  /** Throws `computer_failed` when subvolumes are nested in it: they cannot be deleted with it. */
-  destroy(computerId: string): Promise<Destroyed>;
-  /** Throws `not_found`. */
+  /** With its snapshots and its archive. Throws `computer_failed` when subvolumes are nested in it: they cannot be deleted with it. */
+  destroy(computerId: string): Promise<{ readonly destroyed: boolean; readonly erased: Erased }>;
+  /** Throws `not_found`, and `wrong_state` for an archive that no volume was made beside. */
   get(computerId: string): VolumeFacts;
-  list(): readonly VolumeFacts[];
+  /** Throws `not_found`. */
+  known(computerId: string): VolumeFacts;
+  list(): readonly (VolumeFacts & { readonly archived: boolean })[];
   /** Undefined without a volume. */
   usage(computerId: string): Promise<{ readonly bytes: number; readonly limitBytes: number } | undefined>;
   space(): Promise<PoolSpace>;
@@ -61,90 +80,62 @@ export const openVolumes = async (options: {
   readonly images: Images;
   readonly image: string;
   readonly slots: number;
-  readonly clock: Clock;
   readonly logger: Logger;
   readonly crashPoint: CrashPoint;
 }): Promise<Volumes> => {
-  const { places, btrfs, pool, crashPoint } = options;
-  for (const directory of [places.computers, places.facts, places.trials])
+  const { places, btrfs, pool, logger, crashPoint } = options;
+  const { computers, facts, snapshots, snapshotFacts, archives, swaps, trials } = places;
+  for (const directory of [computers, facts, snapshots, snapshotFacts, archives, swaps, trials])
     await makeDirectory(directory, 0o700);
-  const facts = await openFacts({ directory: places.facts, pathOf: places.factsOf });
-  const turns = createTurns();
-  const growth = createGrowth(pool, btrfs);
-  let lastGroup = 1;
-  const reserved = new Set<number>();
-
-  const takeSlot = (): number => {
-    const taken = new Set([...facts.all()].map((volume) => volume.slot));
-    for (let slot = 0; slot < options.slots; slot += 1) {
-      if (taken.has(slot) || reserved.has(slot)) continue;
-      reserved.add(slot);
-      return slot;
-    }
-    throw new HoldfastError("host_full", `all ${options.slots} id ranges of this instance are in use`, {
-      limit: options.slots,
-    });
+  const known = await openVolumeFacts({ directory: facts, pathOf: places.factsOf });
+  const counting = createCounting(pool, btrfs, logger);
+  const parts: VolumeParts = {
+    ...{ places, pool, btrfs, images: options.images, logger, crashPoint, counting },
+    facts: known,
+    snapshotFacts: await openSnapshotFacts({ directory: snapshotFacts, pathOf: places.snapshotFactsOf }),
+    turns: createTurns(),
+    growth: createGrowth(pool, btrfs, counting.settled),
+    numbers: createNumbers(known, options.slots),
   };
+  return createVolumes(parts, options.image);
+};
 
-  /** Everything of one volume but its facts, which go last: while they are there the next start repeats this. */
-  const remove = async (volume: VolumeFacts): Promise<void> => {
-    const path = places.volume(volume.computerId);
-    crashPoint("volume.destroy:begin");
-    if (await exists(path)) await btrfs.deleteSubvolume(path);
-    crashPoint("volume.destroy:deleted");
-    await facts.remove(volume.computerId);
-    crashPoint("volume.destroy:forgotten");
-  };
-
-  const make = async (computerId: string, size: ComputerSize): Promise<void> => {
-    await growth.refuse();
-    const image = (await options.images.find(options.image)).digest;
-    const slot = takeSlot();
-    lastGroup += 1;
-    const volume = { computerId, slot, group: lastGroup, size, image, state: "creating" as const };
-    try {
-      crashPoint("volume.create:begin");
-      await facts.write(volume);
-      crashPoint("volume.create:recorded");
-      try {
-        await btrfs.createVolume({
-          pool,
-          group: volume.group,
-          parentGroup: poolGroup.number,
-          limitBytes: computerSizes[size].disk_bytes,
-          directory: places.computers,
-          name: computerId,
-          directories: volumeDirectories,
-        });
-        crashPoint("volume.create:made");
-        await facts.write({ ...volume, state: "ready" }, () => btrfs.sync(pool));
-        crashPoint("volume.create:ready");
-      } catch (error) {
-        await remove(volume);
-        throw isFull(error)
-          ? new HoldfastError("host_full", "the pool has no room for another volume", {}, { cause: error })
-          : error;
-      }
-    } finally {
-      reserved.delete(slot);
-    }
-  };
+const createVolumes = async (parts: VolumeParts, image: string): Promise<Volumes> => {
+  const { places, pool, btrfs, facts, turns, growth, crashPoint } = parts;
+  const erase = createErasing(parts);
+  const making = createMaking(parts, erase);
+  const restoring = createRestoring(parts);
+  const archives = createArchives(parts);
 
   const limit = (volume: VolumeFacts, extraBytes = 0): Promise<void> =>
     btrfs.limitGroup(pool, `1/${volume.group}`, computerSizes[volume.size].disk_bytes + extraBytes);
 
+  /** In its turn, once what was decided before is done, and without an archive that would not be what the volume is then. */
+  const changing = <T>(computerId: string, work: () => Promise<T>): Promise<T> =>
+    turns(computerId, async () => {
+      await archives.drop(computerId);
+      return work();
+    });
+
   const volumes: Volumes = {
-    create: (computerId, size) =>
-      turns(computerId, async () => {
-        const known = facts.get(computerId);
-        if (known?.state === "ready") return { created: false, image: known.image };
-        if (known) await remove(known);
-        await make(computerId, size);
-        return { created: true, image: volumes.get(computerId).image };
-      }),
+    create: (computerId, size) => turns(computerId, () => making.create(computerId, size, image)),
+    fork: (computerId, size, snapshotId) =>
+      turns(computerId, () => making.fork(computerId, size, snapshotId)),
+    restore: (computerId, snapshotId, restoreId) =>
+      changing(computerId, () => restoring.restore(computerId, snapshotId, restoreId)),
+    snapshots: createSnapshots(parts),
+    archives: {
+      open: (computerId) => turns(computerId, () => archives.open(computerId)),
+      seal: (computerId) => turns(computerId, () => archives.seal(computerId)),
+      drop: (computerId) => turns(computerId, () => archives.drop(computerId)),
+      unpack: (computerId) => turns(computerId, () => archives.unpack(computerId)),
+      unpacked: (computerId) => turns(computerId, () => archives.unpacked(computerId)),
+    },
+    tree: (source) => findTree(parts, source),
+    sync: () => btrfs.sync(pool),
     resize: (computerId, size) =>
       turns(computerId, async () => {
-        const volume = volumes.get(computerId);
+        const volume = knownVolume(parts, computerId);
         if (volume.size === size) return;
         if (computerSizes[size].disk_bytes > computerSizes[volume.size].disk_bytes) await growth.refuse();
         crashPoint("volume.resize:begin");
@@ -168,72 +159,52 @@ export const openVolumes = async (options: {
     destroy: (computerId) =>
       turns(computerId, async () => {
         const volume = facts.get(computerId);
-        if (!volume) return { destroyed: false, erased: { volumes: 0, snapshots: 0, archives: 0 } };
+        if (!volume) return { destroyed: false, erased: nothingErased };
         const path = places.volume(computerId);
-        const nested = (await exists(path)) ? await btrfs.nestedSubvolumes(path) : [];
-        if (nested.length > 0)
+        const count = (await exists(path)) ? await btrfs.nested(path) : 0;
+        if (count > 0)
           throw new HoldfastError("computer_failed", "there are subvolumes inside the volume", {
-            reason: "nested_subvolumes",
-            count: nested.length,
+            reason: nestedSubvolumes,
+            count,
           });
-        await remove(volume);
-        return { destroyed: true, erased: { volumes: 1, snapshots: 0, archives: 0 } };
+        return { destroyed: true, erased: await erase(volume) };
       }),
+    known: (computerId) => knownVolume(parts, computerId),
     get: (computerId) => {
-      const volume = facts.get(computerId);
-      if (volume?.state === "ready") return volume;
-      throw new HoldfastError("not_found", `there is no volume of ${computerId} on this host`);
+      const volume = knownVolume(parts, computerId);
+      return volume.archive?.state === "unpacking" ? volume : wholeVolume(parts, computerId);
     },
-    list: () => [...facts.all()].filter((volume) => volume.state === "ready"),
+    list: () =>
+      [...facts.all()]
+        .filter((volume) => volume.state === "ready")
+        .map((volume) => ({ ...volume, archived: archiveCounts(volume) })),
     usage: async (computerId) => {
       const volume = facts.get(computerId);
       if (volume?.state !== "ready") return undefined;
-      const bytes = await btrfs.heldBytes(pool, `1/${volume.group}`);
+      const groups = [volume.group, ...(volume.archive ? [volume.archive.group] : [])];
+      const held = await Promise.all(groups.map((group) => btrfs.heldBytes(pool, `1/${group}`)));
+      const bytes = held.reduce((sum, one) => sum + one, 0);
       return { bytes, limitBytes: computerSizes[volume.size].disk_bytes };
     },
     space: () => readSpace(pool),
     sweep: async () => {
       const groups = await btrfs.groups(pool);
       // Looked at after them: the facts of a volume that is being made are there before its group.
-      const used = new Set([...facts.all()].map((volume) => `1/${volume.group}`));
+      const used = new Set(
+        [...facts.all()].flatMap(({ group, archive }) => [`1/${group}`, `1/${archive?.group ?? group}`]),
+      );
       await growth.renew();
       for (const group of groups) {
         const ownerless = group.level === 1 && !used.has(group.id);
         if (ownerless || group.stale) await btrfs.tryDestroyGroup(pool, group.id);
       }
     },
-    removeOldImages: () =>
-      options.images.removeExcept(
-        new Set([options.image, ...[...facts.all()].map((volume) => volume.image)]),
-      ),
+    removeOldImages: () => {
+      const needed = [...facts.all(), ...parts.snapshotFacts.all()].map((one) => one.image);
+      return parts.images.removeExcept(new Set([image, ...needed]));
+    },
   };
-
-  const recover = async (): Promise<void> => {
-    const groups = await btrfs.groups(pool);
-    for (const group of groups)
-      if (group.level === 1) lastGroup = Math.max(lastGroup, Number(group.id.slice(2)));
-    for (const volume of facts.all()) {
-      lastGroup = Math.max(lastGroup, volume.group);
-      // Deleting is one step of the kernel: a volume that was to go is whole or gone. No mark is written before, which a full pool would
-      // refuse, so facts without a volume are what a deletion left that was cut short.
-      if (volume.state !== "ready" || !(await exists(places.volume(volume.computerId)))) {
-        options.logger.info("removing a half-made or half-deleted volume", {
-          computer_id: volume.computerId,
-        });
-        await remove(volume);
-      }
-    }
-    for (const name of await namesIn(places.computers)) {
-      if (!facts.get(name))
-        throw new Error(`${places.computers}/${name} belongs to no known computer. Move it away.`);
-    }
-    if (!groups.some((group) => group.id === poolGroup.id)) await btrfs.createGroup(pool, poolGroup.id);
-    await volumes.sweep();
-  };
-  await recover();
+  await recoverVolumes(parts, { erase, restoring, archives });
+  await volumes.sweep();
   return volumes;
 };
-
-/** The others took the last of what they may hold together, or of the pool, since it was looked at. */
-const isFull = (error: unknown): boolean =>
-  error instanceof Error && /quota exceeded|no space left|EDQUOT|ENOSPC|error -?122\b/i.test(error.message);

@@ -46,7 +46,6 @@ test("the group of a volume that is just being made is nobody's leftover", async
       },
       image: "0",
       slots: 4,
-      clock: systemClock,
       logger: createLogger({ program: "test", now: systemClock.now, level: "error" }),
       crashPoint: () => {},
     });

@@ -102,7 +102,6 @@ pub struct SnapshotSpec {
 
 #[derive(Deserialize)]
 pub struct DeleteSpec {
-    pub pool: String,
     pub subvolumes: Vec<SubvolumeSpec>,
 }
 

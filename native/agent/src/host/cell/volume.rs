@@ -65,20 +65,22 @@ pub fn snapshot(spec: &SnapshotSpec) -> Result<Taken, Failure> {
     Ok(Taken { sync_us: synced.duration_since(before).as_micros(), snapshot_us: synced.elapsed().as_micros() })
 }
 
-/// Deletes subvolumes in this order; one that is not there is none. Durable when this returns.
+/// Deletes subvolumes of one pool in this order; one that is not there is none. Durable when this returns.
 pub fn delete(spec: &DeleteSpec) -> Result<Done, Failure> {
-    for one in &spec.subvolumes {
+    for (index, one) in spec.subvolumes.iter().enumerate() {
         let directory = File::open(&one.directory).step("directory")?;
-        match btrfs::delete_subvolume(directory.as_raw_fd(), &one.name) {
+        let directory = directory.as_raw_fd();
+        match btrfs::delete_subvolume(directory, &one.name) {
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
             Err(error) if error.raw_os_error() == Some(libc::ENOTEMPTY) => {
                 return Err(Failure { step: NESTED, message: format!("there are subvolumes inside {}", one.name) });
             }
             other => other.step("delete_subvolume")?,
         }
+        if index + 1 == spec.subvolumes.len() {
+            btrfs::commit(directory).step("commit")?;
+        }
     }
-    let pool = File::open(&spec.pool).step("pool")?;
-    btrfs::commit(pool.as_raw_fd()).step("commit")?;
     Ok(Done {})
 }
 
