@@ -24,6 +24,15 @@ export const snapshotRef = z
     "a snapshot's id (snp_…) or name",
   )
   .describe("The snapshot: its id (snp_…) or its name");
+/** As `page`, where the position is a path. */
+const pathPage = {
+  limit: z.coerce.number().int().min(1).max(limits.differencePage).default(limits.differencePage),
+  cursor: z
+    .string()
+    .max(2 * limits.pathBytes)
+    .optional()
+    .describe(page.cursor.description ?? ""),
+};
 const snapshotId = idSchema("snapshot").describe("The snapshot's id (snp_…)");
 const offerId = idSchema("offer").describe("The offer's id (off_…)");
 
@@ -153,8 +162,7 @@ export const snapshotDiff = operation({
     ...one,
     to: snapshotRef.optional().describe("The later one. Default: what is now"),
     path: pathSchema.optional().describe("Only what is below this"),
-    ...page,
-    limit: z.coerce.number().int().min(1).max(limits.differencePage).default(limits.differencePage),
+    ...pathPage,
   }),
   output: z.looseObject({
     differences: z.array(differenceView),
@@ -314,8 +322,7 @@ export const offerDiff = operation({
     "Compares the offer with the parent's files as they are now: each path with its change and digest, and a unified diff of text files.",
   input: z.object({
     offer: offerId,
-    ...page,
-    limit: z.coerce.number().int().min(1).max(limits.differencePage).default(limits.differencePage),
+    ...pathPage,
   }),
   output: z.looseObject({
     offer: offerView,

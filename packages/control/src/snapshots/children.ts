@@ -8,6 +8,7 @@ import {
   type OperationParams,
 } from "@holdfast/contract";
 import type { NewToken } from "../authority/tokens.ts";
+import { admitComputer } from "../computers/admission.ts";
 import { findComputer } from "../computers/index.ts";
 import type { Computer } from "../domain/computer.ts";
 import type { OperationContext } from "../domain/handler.ts";
@@ -50,7 +51,7 @@ export class Children {
     params: OperationParams<"child.create">,
   ): Promise<AdmittedChild> {
     const { principal, operationId } = context;
-    const { ceilings, forking, ids, clock, newToken } = this.#parts;
+    const { forking, ids, clock, newToken } = this.#parts;
     const parent = await findComputer(transaction, principal, params.computer, { lock: true });
     const size = params.size ?? parent.size;
     await this.#refuse(transaction, parent, params.name, size);
@@ -58,21 +59,23 @@ export class Children {
     const nowMs = clock.now();
     // The account's row before the assistant's, as where owners make keys.
     await this.#refuseKeys(transaction, parent.accountId, nowMs);
-    await ceilings.createComputer(transaction, principal, { name: params.name, size });
-    const expiresAtMs = params.lifetime_ms === undefined ? null : nowMs + params.lifetime_ms;
     const id = ids("computer");
     const assistantId = ids("assistant");
     const origin = await forking.origin(transaction, context, parent, params.snapshot);
-    const computer = await forking.write(transaction, operationId, parent, origin, {
-      id,
-      principalId: assistantId,
-      name: params.name,
-      description: "",
-      size,
-      expiresAtMs,
-      parentId: parent.id,
-      delegatorId: parent.principalId,
-    });
+    const computer = await forking.write(transaction, operationId, parent, origin, (copied) =>
+      admitComputer(this.#parts, transaction, {
+        ...copied,
+        principal,
+        principalId: assistantId,
+        id,
+        name: params.name,
+        description: "",
+        size,
+        lifetimeMs: params.lifetime_ms,
+        parentId: parent.id,
+        delegatorId: parent.principalId,
+      }),
+    );
     await insertHelper(transaction, {
       id: assistantId,
       accountId: parent.accountId,
@@ -91,7 +94,7 @@ export class Children {
         ceilings: narrowed(principal.ceilings, size, consequence),
         createdBy: principal.id,
         createdAtMs: nowMs,
-        expiresAtMs: earlier(expiresAtMs, principal.kind === "assistant" ? principal.expiresAtMs : null),
+        expiresAtMs: earlier(computer.expiresAtMs, principal.kind === "assistant" ? principal.expiresAtMs : null),
         delegatedBy: principal.kind === "assistant" ? principal.credentialId : null,
       },
       assistantId,

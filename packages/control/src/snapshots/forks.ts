@@ -1,13 +1,13 @@
 import { HoldfastError, limits, type OperationParams } from "@holdfast/contract";
-import { findComputer } from "../computers/index.ts";
+import { admitComputer, nameTaken } from "../computers/admission.ts";
+import { destroyWithChildren } from "../computers/destroy.ts";
 import { computerEvent } from "../computers/events.ts";
+import { findComputer, type Reconciler } from "../computers/index.ts";
 import type { Computer } from "../domain/computer.ts";
 import type { OperationContext } from "../domain/handler.ts";
 import type { EphemeralFork, Forks, Origins } from "../domain/snapshots.ts";
-import { computerNameIndex, desire, getComputer, insertComputer, type NewComputer } from "../store/computers.ts";
-import { isUniqueViolation } from "../store/errors.ts";
+import { getComputer, insertComputer, type LifecycleValues, type NewComputer } from "../store/computers.ts";
 import { countComputers, lockAccount } from "../store/principals.ts";
-import { destroyProjects, touchRoute } from "../store/projects.ts";
 import { findSnapshot, getSnapshot, isAwaited, keepSnapshot, type SnapshotRow } from "../store/snapshots.ts";
 import type { Transaction } from "../store/transaction.ts";
 import { storedDefinitions } from "./definitions.ts";
@@ -17,6 +17,7 @@ import { noSnapshot } from "./view.ts";
 
 export interface ForkingParts extends SnapshotsParts, PlacingParts {
   readonly snapshots: Snapshots;
+  readonly reconciler: Pick<Reconciler, "nudge" | "settle">;
   readonly nodeId: string;
 }
 
@@ -25,9 +26,10 @@ export interface AdmittedFork {
   readonly computer: Computer;
 }
 
-/** What a fork is to be, beside what it is made from. */
-export type Fresh = Pick<NewComputer, "id" | "principalId" | "name" | "description" | "size"> &
-  Partial<Pick<NewComputer, "environment" | "expiresAtMs" | "parentId" | "delegatorId">>;
+/** What a fork has of what it is made from. */
+export type Copied = Required<Pick<NewComputer, "environment" | "originSnapshotId">> & {
+  readonly lifecycle: LifecycleValues;
+};
 
 /**
  * Computers from the disks of others. Admission writes the new computer down whole, with copies of services, projects (private, at addresses of
@@ -46,21 +48,21 @@ export class Forking implements Forks, Origins {
     context: OperationContext,
     params: OperationParams<"computer.fork">,
   ): Promise<AdmittedFork> {
-    const { principal } = context;
-    const { ceilings, ids, clock } = this.#parts;
+    const { principal, operationId } = context;
+    const { name, description, lifetime_ms: lifetimeMs } = params;
     const of = await findComputer(transaction, principal, params.computer, { lock: true });
-    const size = params.size ?? of.size;
-    await ceilings.createComputer(transaction, principal, { name: params.name, size });
     const origin = await this.origin(transaction, context, of, params.snapshot);
-    const computer = await this.write(transaction, context.operationId, of, origin, {
-      id: ids("computer"),
-      principalId: principal.id,
-      name: params.name,
-      description: params.description,
-      size,
-      ...(params.environment === undefined ? {} : { environment: params.environment }),
-      expiresAtMs: params.lifetime_ms === undefined ? null : clock.now() + params.lifetime_ms,
-    });
+    const computer = await this.write(transaction, operationId, of, origin, (copied) =>
+      admitComputer(this.#parts, transaction, {
+        ...copied,
+        principal,
+        name,
+        description,
+        size: params.size ?? of.size,
+        environment: params.environment ?? copied.environment,
+        lifetimeMs,
+      }),
+    );
     return { target: computer.id, computer };
   }
 
@@ -79,52 +81,34 @@ export class Forking implements Forks, Origins {
     return this.#passing(transaction, of, principal.id, operationId);
   }
 
-  /** Throws `name_taken`. */
+  /** `make` writes the computer's row; what belongs to it is written beside. */
   async write(
     transaction: Transaction,
     operationId: string,
     of: Computer,
     origin: SnapshotRow,
-    fresh: Fresh,
+    make: (copied: Copied) => Promise<Computer>,
   ): Promise<Computer> {
-    const { nodeId, clock, events } = this.#parts;
     const definitions = storedDefinitions(origin.definitions);
-    try {
-      const computer = await insertComputer(transaction, {
-        ...fresh,
-        accountId: of.accountId,
-        nodeId,
-        environment: fresh.environment ?? definitions.environment,
-        nowMs: clock.now(),
-        originSnapshotId: origin.id,
-        lifecycle: {
-          ...(of.sleepAfterMs === null ? {} : { sleep_after_ms: of.sleepAfterMs }),
-          ...(of.stopAfterMs === null ? {} : { stop_after_ms: of.stopAfterMs }),
-          keep_awake: of.keepAwake,
-        },
-      });
-      await events.append(
-        transaction,
-        computerEvent(computer, "created", {
-          more: { of: of.id, snapshot: origin.kind === "passing" ? null : origin.id },
-        }),
-      );
-      await placeDefinitions(this.#parts, transaction, computer, definitions, {
-        operationId,
-        principalId: fresh.principalId,
-        pauseSchedules: true,
-      });
-      return computer;
-    } catch (error) {
-      if (!isUniqueViolation(error, computerNameIndex)) throw error;
-      throw new HoldfastError("name_taken", `there is a computer called ${fresh.name} already`, {
-        name: fresh.name,
-      });
-    }
+    const computer = await make({
+      environment: definitions.environment,
+      originSnapshotId: origin.id,
+      lifecycle: {
+        sleep_after_ms: of.sleepAfterMs ?? undefined,
+        stop_after_ms: of.stopAfterMs ?? undefined,
+        keep_awake: of.keepAwake,
+      },
+    });
+    await placeDefinitions(this.#parts, transaction, computer, definitions, {
+      operationId,
+      principalId: computer.principalId,
+      pauseSchedules: true,
+    });
+    return computer;
   }
 
   async fork(transaction: Transaction, wanted: EphemeralFork): Promise<Computer> {
-    const { clock } = this.#parts;
+    const { clock, events, nodeId } = this.#parts;
     const there = await getComputer(transaction, wanted.id);
     if (there) return there;
     const { of } = wanted;
@@ -138,26 +122,35 @@ export class Forking implements Forks, Origins {
         value: now,
       });
     const origin = await this.#passing(transaction, of, of.principalId, null);
-    return this.write(transaction, wanted.id, of, origin, {
-      id: wanted.id,
-      principalId: of.principalId,
-      name: wanted.name,
-      description: wanted.description,
-      size: of.size,
-      expiresAtMs: clock.now() + wanted.lifetimeMs,
+    const { id, name, description, lifetimeMs } = wanted;
+    return this.write(transaction, id, of, origin, async (copied) => {
+      try {
+        const computer = await insertComputer(transaction, {
+          ...copied,
+          id,
+          name,
+          description,
+          accountId: of.accountId,
+          nodeId,
+          principalId: of.principalId,
+          size: of.size,
+          expiresAtMs: clock.now() + lifetimeMs,
+          nowMs: clock.now(),
+        });
+        await events.append(transaction, computerEvent(computer, "created"));
+        return computer;
+      } catch (error) {
+        throw nameTaken(error, name);
+      }
     });
   }
 
   async discard(computerId: string): Promise<void> {
-    await this.#parts.store.transaction((transaction) => this.destroy(transaction, computerId));
-  }
-
-  /** As asked for by nobody: what was made for somebody who will never know of it. */
-  async destroy(transaction: Transaction, computerId: string): Promise<void> {
-    const nowMs = this.#parts.clock.now();
-    if (!(await desire(transaction, computerId, "destroyed", nowMs, "expired"))) return;
-    const projects = await destroyProjects(transaction, { computerId }, nowMs);
-    await touchRoute(transaction, ...projects.map(({ id }) => id));
+    const { store, clock, reconciler } = this.#parts;
+    const gone = await store.transaction((transaction) =>
+      destroyWithChildren(transaction, computerId, clock.now(), "expired"),
+    );
+    for (const { id } of gone) reconciler.nudge(id);
   }
 
   /** What was only taken for this fork is not needed once that is made, or is not to be made any more. */

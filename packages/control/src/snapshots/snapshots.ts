@@ -63,9 +63,25 @@ export interface Wanted {
  */
 export class Snapshots {
   readonly #parts: SnapshotsParts;
+  /** Those that something here works with, though no admitted operation may say so. */
+  readonly #working = new Set<string>();
 
   constructor(parts: SnapshotsParts) {
     this.#parts = parts;
+  }
+
+  /** Whether somebody here works with it: nobody else judges it meanwhile. */
+  isWorkedOn(id: string): boolean {
+    return this.#working.has(id);
+  }
+
+  async whileWorkedOn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    this.#working.add(id);
+    try {
+      return await work();
+    } finally {
+      this.#working.delete(id);
+    }
   }
 
   async admit(
@@ -173,7 +189,7 @@ export class Snapshots {
   async discard(id: string): Promise<void> {
     const { store, logger } = this.#parts;
     try {
-      await beginDeleting(store.db, [id]);
+      await beginDeleting(store.db, id);
       await this.erase(id);
     } catch (error) {
       logger.info("a snapshot is taken away later", { snapshot: id, error });
@@ -192,28 +208,32 @@ export class Snapshots {
    * A snapshot of how the computer is now, for as long as `use` lasts. After a crash the caretaker takes it away. Throws as `take`, and
    * `not_found` for a computer that is destroyed meanwhile.
    */
-  async passing<T>(
+  passing<T>(
     computer: Computer,
     { principal, operationId }: Pick<OperationContext, "principal" | "operationId">,
     signal: AbortSignal,
     use: (snapshotId: string) => Promise<T>,
   ): Promise<T> {
-    const { store } = this.#parts;
-    const row = await store.transaction(async (transaction) => {
-      const locked = await findComputer(transaction, principal, computer.id, { lock: true });
-      return this.write(transaction, refuseWithoutVolume(locked), {
-        kind: "passing",
-        principalId: principal.id,
-        operationId,
+    const { store, ids } = this.#parts;
+    const id = ids("snapshot");
+    return this.whileWorkedOn(id, async () => {
+      const row = await store.transaction(async (transaction) => {
+        const locked = await findComputer(transaction, principal, computer.id, { lock: true });
+        return this.write(transaction, refuseWithoutVolume(locked), {
+          id,
+          kind: "passing",
+          principalId: principal.id,
+          operationId,
+        });
       });
+      const { keep } = await this.take({ computer, row }, signal);
+      try {
+        await store.transaction(keep);
+        return await use(id);
+      } finally {
+        await this.discard(id);
+      }
     });
-    const { keep } = await this.take({ computer, row }, signal);
-    try {
-      await store.transaction(keep);
-      return await use(row.id);
-    } finally {
-      await this.discard(row.id);
-    }
   }
 
   async list(
@@ -271,7 +291,7 @@ export class Snapshots {
         { state: "in_use" },
       );
     if (row.state === "kept") {
-      await beginDeleting(transaction, [row.id]);
+      await beginDeleting(transaction, row.id);
       await events.append(transaction, snapshotEvent(computer, row, "deleted", { by: principal.id }));
     }
     return { target: row.id, computer, row };

@@ -43,9 +43,17 @@ export const insertSnapshot = (db: Database | Transaction, snapshot: NewSnapshot
 export const getSnapshot = (db: Database | Transaction, id: string): Promise<SnapshotRow | undefined> =>
   db.selectFrom("snapshots").selectAll().where("id", "=", id).executeTakeFirst();
 
-/** Whatever it is of. Locks its row until the transaction ends: take the lock of its computer's row before, if any. */
-export const lockSnapshot = (db: Transaction, id: string): Promise<SnapshotRow | undefined> =>
-  db.selectFrom("snapshots").selectAll().where("id", "=", id).forUpdate().executeTakeFirst();
+/** The one that an operation has written down. */
+export const snapshotOfOperation = (
+  db: Database | Transaction,
+  operationId: string,
+): Promise<SnapshotRow | undefined> =>
+  db
+    .selectFrom("snapshots")
+    .selectAll()
+    .where("operation_id", "=", operationId)
+    .where("kind", "<>", "passing")
+    .executeTakeFirst();
 
 /** By id or name, of those that can be seen: taken, and not passing. Also one that is being deleted when `deleting` is set. */
 export const findSnapshot = (
@@ -132,21 +140,26 @@ export const keepSnapshot = (
     .returningAll()
     .executeTakeFirst();
 
-/** From now on nobody finds it; the name is free again once the row is gone. */
-export const beginDeleting = async (db: Database | Transaction, ids: readonly string[]): Promise<void> => {
-  if (ids.length > 0)
-    await db.updateTable("snapshots").set({ state: "deleting" }).where("id", "in", ids).execute();
+/** From now on nobody finds it by its name, which is free again. */
+export const beginDeleting = async (db: Database | Transaction, id: string): Promise<void> => {
+  await db
+    .updateTable("snapshots")
+    .set((all) => ({ state: "deleting" as const, name: all.ref("id") }))
+    .where("id", "=", id)
+    .execute();
 };
 
 export const forgetSnapshot = async (db: Database | Transaction, id: string): Promise<void> => {
   await db.deleteFrom("snapshots").where("id", "=", id).execute();
 };
 
-/** Whether a volume is still to be made from it, or to be put back to it: then it may not go. */
+/** Whether a volume is still to be made from it, or to be put back to it, or an offer is made of it: then it may not go. */
 export const isAwaited = async (db: Database | Transaction, id: string): Promise<boolean> => {
   const { rows } = await sql`
     select 1 from computers where state <> 'destroyed' and desired_state <> 'destroyed'
       and ((origin_snapshot_id = ${id} and image is null) or restore_snapshot_id = ${id} or restore_id = ${id})
+    union all
+    select 1 from offers where snapshot_id = ${id} and state in ('making', 'open', 'accepting', 'placing')
     limit 1`.execute(db);
   return rows.length > 0;
 };

@@ -20,6 +20,7 @@ create table snapshots (
 );
 create unique index snapshots_name on snapshots (computer_id, name);
 create index snapshots_computer on snapshots (computer_id, id desc);
+create index snapshots_operation on snapshots (operation_id) where operation_id is not null;
 create index snapshots_unfinished on snapshots (id) where state <> 'kept' or kind = 'passing';
 
 create table offers (

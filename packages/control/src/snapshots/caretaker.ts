@@ -1,0 +1,128 @@
+import type { SupervisorMethods } from "@holdfast/contract";
+import type { Clock, Logger, RpcClient } from "@holdfast/kit";
+import type { EventLog } from "../domain/events.ts";
+import { getComputer } from "../store/computers.ts";
+import { withdrawOfDestroyed } from "../store/offers.ts";
+import { listUselessKeys, revokeKey } from "../store/principals.ts";
+import {
+  forgetOfDestroyed,
+  getSnapshot,
+  isAwaited,
+  keepSnapshot,
+  listUnfinished,
+  type SnapshotRow,
+} from "../store/snapshots.ts";
+import type { Store } from "../store/transaction.ts";
+import type { Snapshots } from "./snapshots.ts";
+import { snapshotEvent } from "./view.ts";
+
+export interface CaretakerParts {
+  readonly store: Store;
+  readonly supervisor: RpcClient<SupervisorMethods>;
+  readonly snapshots: Snapshots;
+  /** Finishes or takes back what became of offers that nobody works on. */
+  readonly offers: { recover(): Promise<void> };
+  readonly events: EventLog;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly nodeId: string;
+  /** Operations that are being worked on. */
+  readonly running: ReadonlySet<string>;
+}
+
+const everyMs = 2_000;
+const pageRows = 200;
+/** The rest is done every so many rounds. */
+const cleaningRounds = 5;
+
+/** Judges what a crash left between a snapshot's row and the snapshot, and takes away what nobody needs any more. */
+export class SnapshotCaretaker {
+  readonly #parts: CaretakerParts;
+  readonly #abort = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(parts: CaretakerParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, logger } = this.#parts;
+    const { signal } = this.#abort;
+    let failures = 0;
+    for (let round = 0; !signal.aborted; round += 1) {
+      failures = await this.pass(round % cleaningRounds === 0).then(
+        () => 0,
+        (error: unknown) => {
+          // Said once: what is wrong is seldom another thing by the next try.
+          if (!signal.aborted && failures === 0) logger.warn("looking after snapshots failed", { error });
+          return failures + 1;
+        },
+      );
+      await clock.sleep(everyMs, signal).catch(() => {});
+    }
+  }
+
+  async pass(cleaning: boolean): Promise<void> {
+    const { store, nodeId, clock, offers } = this.#parts;
+    if (cleaning) {
+      await withdrawOfDestroyed(store.db, clock.now());
+      await forgetOfDestroyed(store.db);
+      for (const id of await listUselessKeys(store.db, pageRows))
+        await store.transaction((transaction) => revokeKey(transaction, id, clock.now()));
+    }
+    let there: ReadonlySet<string> | undefined;
+    const isThere = async (id: string): Promise<boolean> => {
+      // Asked for after the rows were read: what is in neither was never taken.
+      there ??= new Set(
+        (await this.#parts.supervisor.call("snapshot.list", {})).snapshots.map((one) => one.snapshot_id),
+      );
+      return there.has(id);
+    };
+    for (const row of await listUnfinished(store.db, nodeId, pageRows))
+      if (!this.#abort.signal.aborted && !this.#isWorkedOn(row)) await this.#judge(row, isThere);
+    await offers.recover();
+  }
+
+  #isWorkedOn(row: SnapshotRow): boolean {
+    const { running, snapshots } = this.#parts;
+    return (row.operation_id !== null && running.has(row.operation_id)) || snapshots.isWorkedOn(row.id);
+  }
+
+  async #judge(row: SnapshotRow, isThere: (id: string) => Promise<boolean>): Promise<void> {
+    const { store, snapshots, logger } = this.#parts;
+    if (row.state === "deleting") {
+      await snapshots
+        .erase(row.id)
+        .catch((error: unknown) => logger.debug("a snapshot is not deleted yet", { snapshot: row.id, error }));
+      return;
+    }
+    // The reconciler takes these itself, and then says so.
+    if (row.kind === "passing" || row.kind === "before_restore") {
+      if (!(await isAwaited(store.db, row.id))) await snapshots.discard(row.id);
+      return;
+    }
+    if (await isThere(row.id)) return this.#keep(row);
+    // It may have been kept, by who worked on it, since it was listed.
+    const now = await getSnapshot(store.db, row.id);
+    if (now?.state === "taking") await snapshots.discard(row.id);
+  }
+
+  async #keep(row: SnapshotRow): Promise<void> {
+    const { store, events } = this.#parts;
+    await store.transaction(async (transaction) => {
+      const kept = await keepSnapshot(transaction, row.id, 0);
+      const computer = kept && (await getComputer(transaction, row.computer_id));
+      if (kept && computer)
+        await events.append(transaction, snapshotEvent(computer, kept, "taken", { by: row.principal_id }));
+    });
+  }
+}

@@ -1,0 +1,10 @@
+export { SnapshotCaretaker } from "./caretaker.ts";
+export { type AdmittedChild, Children } from "./children.ts";
+export { parseDefinitions, storedDefinitions } from "./definitions.ts";
+export { type AdmittedFork, Forking } from "./forks.ts";
+export { Imports } from "./imports.ts";
+export { placeDefinitions } from "./placing.ts";
+export { type AdmittedRestore, Restores } from "./restores.ts";
+export { Retention } from "./retention.ts";
+export { type AdmittedSnapshot, Snapshots } from "./snapshots.ts";
+export { snapshotView } from "./view.ts";
