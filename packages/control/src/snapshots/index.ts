@@ -1,4 +1,5 @@
 export { SnapshotCaretaker } from "./caretaker.ts";
+export { Comparing } from "./comparing.ts";
 export { type AdmittedChild, Children } from "./children.ts";
 export { parseDefinitions, storedDefinitions } from "./definitions.ts";
 export { type AdmittedFork, Forking } from "./forks.ts";
