@@ -18,7 +18,9 @@ export class Extraction {
       env: { PATH: process.env["PATH"], LC_ALL: "C.UTF-8" },
       stdio: ["pipe", "ignore", "pipe"],
     });
-    this.#ended = once(this.#tar, "close").then(([code]: unknown[]) => (typeof code === "number" ? code : null));
+    this.#ended = once(this.#tar, "close").then(([code]: unknown[]) =>
+      typeof code === "number" ? code : null,
+    );
     // What it says is looked at when it has ended.
     this.#ended.catch(() => {});
     this.#tar.stdin.on("error", () => {});

@@ -18,7 +18,11 @@ export const names = {
 } as const;
 
 /** Of each of our own members, in bytes. */
-export const ownBytesMost = { manifest: 64 * 1024, definitions: 16 * 1024 ** 2, removed: 64 * 1024 ** 2 } as const;
+export const ownBytesMost = {
+  manifest: 64 * 1024,
+  definitions: 16 * 1024 ** 2,
+  removed: 64 * 1024 ** 2,
+} as const;
 
 export const formatName = "holdfast computer";
 export const formatVersion = 1;

@@ -125,4 +125,5 @@ class Listing {
   }
 }
 
-const absent = (path: string): Refusal => new Refusal("file_not_found", "there is nothing at this path", path);
+const absent = (path: string): Refusal =>
+  new Refusal("file_not_found", "there is nothing at this path", path);

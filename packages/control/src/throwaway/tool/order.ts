@@ -57,7 +57,11 @@ export class Order {
   #isReserved(path: Path): boolean {
     const state = "var/lib/holdfast";
     const isState = path === state || path.startsWith(`${state}/`);
-    return path === "work" || path.startsWith("work/") || (isInKept(path) && !(this.#purpose === "archive" && isState));
+    return (
+      path === "work" ||
+      path.startsWith("work/") ||
+      (isInKept(path) && !(this.#purpose === "archive" && isState))
+    );
   }
 
   #place(path: Path, refuse: (why: string) => Refusal): void {

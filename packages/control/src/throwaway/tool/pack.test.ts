@@ -83,7 +83,10 @@ describe("packing a computer and putting it in place again", { skip: !isRoot && 
     assert.ok(file.length < 200_000, `holes were packed: ${file.length}`);
     const root = fresh("again");
     const unpacked = await unpackFrom({ root, digest: done.digest });
-    assert.ok(unpacked.answer && "done" in (unpacked.answer as object), `${unpacked.stderr}${JSON.stringify(unpacked.answer)}`);
+    assert.ok(
+      unpacked.answer && "done" in (unpacked.answer as object),
+      `${unpacked.stderr}${JSON.stringify(unpacked.answer)}`,
+    );
     // A socket is dead without who made it.
     assert.deepEqual(
       listing(join(root, "work")),

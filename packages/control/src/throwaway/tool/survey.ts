@@ -12,7 +12,10 @@ export interface PackedTree {
 }
 
 /** What is packed, in the order of the archive, with names as they stand there. */
-export function* packed(tree: PackedTree, leftOut: () => void = () => {}): Generator<[name: Path, node: Node]> {
+export function* packed(
+  tree: PackedTree,
+  leftOut: () => void = () => {},
+): Generator<[name: Path, node: Node]> {
   yield* below(tree, "work", "work", leftOut);
   yield* below(tree, "changes", "", leftOut);
 }
@@ -47,7 +50,8 @@ export const removed = (tree: PackedTree): Buffer => {
   const push = (kind: string, path: Path): void => {
     const record = Buffer.from(`${kind}${path}\0`, "latin1");
     bytes += record.length;
-    if (bytes > ownBytesMost.removed) throw new Refusal("limit_reached", "more is deleted than can be packed");
+    if (bytes > ownBytesMost.removed)
+      throw new Refusal("limit_reached", "more is deleted than can be packed");
     records.push(record);
   };
   const visit = (path: Path): void => {

@@ -92,7 +92,8 @@ interface Header {
 const readHeader = (block: Buffer): Header => {
   const [base, before] = [textAt(block, 0, 100), textAt(block, 345, 155)];
   const name = before === "" ? base : `${before}/${base}`;
-  if (pathOf(block.subarray(257, 265)) !== "ustar\x0000") throw refused("it is no archive of this kind", name);
+  if (pathOf(block.subarray(257, 265)) !== "ustar\x0000")
+    throw refused("it is no archive of this kind", name);
   const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
   if (octalAt(block, 148, 8, name) !== sum) throw refused("a header that is damaged", name);
   return {

@@ -86,7 +86,8 @@ class Unpacking {
     let isChecked = false;
     let content: { readonly member: Member; readonly pieces: Buffer[] } | undefined;
     const take = (): void => {
-      if (content) this.#takeOwn(content.member, Buffer.concat(content.pieces).subarray(0, content.member.bytes));
+      if (content)
+        this.#takeOwn(content.member, Buffer.concat(content.pieces).subarray(0, content.member.bytes));
       if (content?.member.name === names.checksum) isChecked = true;
       content = undefined;
     };
@@ -142,7 +143,8 @@ class Unpacking {
       if (!this.#leadsThroughDirectories(path)) continue;
       const place = `${this.#root}/${path}`;
       if (record.startsWith(mark.gone)) remove(place);
-      else if (!record.startsWith(mark.alone)) throw new Refusal("archive_refused", "it is damaged", names.removed);
+      else if (!record.startsWith(mark.alone))
+        throw new Refusal("archive_refused", "it is damaged", names.removed);
       else if (nodeAt(place)?.kind === "directory") this.#clear(path);
     }
   }
@@ -175,7 +177,9 @@ class Unpacking {
 }
 
 const refuseOther = (member: Member, expected: string): void => {
-  const most = Object.entries(ownBytesMost).find(([key]) => names[key as keyof typeof ownBytesMost] === expected);
+  const most = Object.entries(ownBytesMost).find(
+    ([key]) => names[key as keyof typeof ownBytesMost] === expected,
+  );
   if (member.name !== expected || member.kind !== "file" || member.bytes > (most?.[1] ?? 1024))
     throw new Refusal("archive_refused", `${expected} is missing, or not what it should be`, expected);
 };
