@@ -11,6 +11,8 @@ const ports = {
   api: 4103,
   "webhook-inbox": 4104,
   "feedback-board": 4105,
+  "metrics-digest": 4106,
+  "scheduled-report": 4107,
 } as const;
 type Name = keyof typeof ports;
 const names = Object.keys(ports) as readonly Name[];
@@ -324,6 +326,8 @@ ${
     api: `busy = ("POST /api/notes", '{"title": ', '"late"}')`,
     "webhook-inbox": 'busy = ("POST /hooks/late", "first ", "second")',
     "feedback-board": 'busy = ("POST /feedback", "kind=idea&", "text=late")',
+    "metrics-digest": 'busy = ("POST /digests", "now", "=1")',
+    "scheduled-report": 'busy = ("POST /reports", "now", "=1")',
   }[name]
 }
 if busy:

@@ -128,7 +128,7 @@ export const projectCreate = operation({
   title: "Create a project",
   summary: "Create a project from a template and get its address",
   description:
-    "Makes a folder under /work on the computer with a git repository, files and services from a template, starts it, and answers with its address. The address is private until an owner publishes it, and stays the same for life. Templates: `blank` (empty), `static-site`, `web-app` (Node), `api` (Python), `webhook-inbox` (stores what is posted), `feedback-board` (form and list with a database). Afterwards edit the files with the file tools and call `project_deploy`.",
+    "Makes a folder under /work on the computer with a git repository, files and services from a template, starts it, and answers with its address. The address is private until an owner publishes it, and stays the same for life. Templates: `blank` (empty), `static-site`, `web-app` (Node), `api` (Python), `webhook-inbox` (stores what is posted), `feedback-board` (form and list with a database), `metrics-digest` (a weekly schedule makes a page with charts from CSV or SQLite), `scheduled-report` (a daily schedule makes a report). Afterwards edit the files with the file tools and call `project_deploy`.",
   input: z.object({
     computer: computerRef,
     name: nameSchema.max(19).describe("Unique on the computer; the folder is /work/<name>"),
