@@ -33,8 +33,8 @@ const steps: readonly (readonly string[])[] = [
   ["doors"],
   ["dispatch"],
   ["operations"],
-  // Projects are made of what computers and their work offer.
-  ["projects", "visits"],
+  // Projects and schedules are made of what computers and their work offer.
+  ["projects", "visits", "throwaway", "schedules"],
   ["authority", "agents", "computers", "work", "events", "evidence"],
   ["store"],
   ["domain"],
