@@ -15,14 +15,16 @@ export interface Writer {
 
 /**
  * A SQLite writer at full speed in the computer: each row is a commit of its own that is written through, and every few are said on standard
- * output after they have been committed.
+ * output after they have been committed. With `times` the moment of each is in /work/times, Unix milliseconds; kept in memory until then, so
+ * that it is no write of its own.
  */
 export const startWriter = async (
   { client }: Assistant,
   computer: string,
   journal: "wal" | "delete",
+  options: { readonly times?: boolean } = {},
 ): Promise<Writer> => {
-  const argv = ["python3", "-u", "-c", writer, journal];
+  const argv = ["python3", "-u", "-c", writer, journal, ...(options.times ? ["times"] : [])];
   const { id: process } = await client.processes.start({ computer, argv });
   let acknowledged = 0;
   const enough = new AbortController();
@@ -47,21 +49,28 @@ export const startWriter = async (
       }),
     stop: async () => {
       enough.abort();
-      await client.processes.signal({ computer, process, signal: "KILL" });
+      await client.processes.signal({ computer, process, signal: "TERM", scope: "process" });
+      await client.processes.get({ computer, process, wait_ms: 20_000 });
     },
   };
 };
 
 const writer = `
-import sqlite3, sys
+import signal, sqlite3, sys, time
 db = sqlite3.connect("/work/rows.db", isolation_level=None)
 db.execute("pragma journal_mode = " + sys.argv[1])
 db.execute("pragma synchronous = full")
 db.execute("create table if not exists rows (n integer primary key, body text)")
 n = db.execute("select coalesce(max(n), 0) from rows").fetchone()[0]
+times = []
+def tell(*_):
+    with open("/work/times", "w") as file: file.writelines(f"{at:.2f}\n" for at in times[-60000:])
+    sys.exit(0)
+signal.signal(signal.SIGTERM, tell)
 while True:
     n += 1
     db.execute("insert into rows values (?, ?)", (n, "x" * (n % 3000)))
+    if len(sys.argv) > 2: times.append(time.time() * 1000)
     if n % 10 == 0: print(n, flush=True)
 `;
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { createComputer, run } from "../../support/computer.ts";
 import { usePrivateInstance } from "../../support/instance.ts";
 import { hangMs, until } from "../../support/until.ts";
+import { sqlOf, untilWarm } from "../../support/warm.ts";
 
 const instance = await usePrivateInstance("warm");
 const pool = 10;
@@ -11,29 +11,8 @@ await instance.up({}, ["--warm", String(pool)]);
 const assistant = await instance.assistant({ computers: 200 });
 const { client } = assistant;
 
-const sql = (text: string): string => {
-  const connection = `host=/run/holdfast/${instance.name}/postgres dbname=holdfast user=hf_control`;
-  const argv = [
-    "--reuid=hf-control",
-    "--regid=hf-control",
-    "--clear-groups",
-    "psql",
-    "-XAt",
-    "-c",
-    text,
-    connection,
-  ];
-  const ran = spawnSync("setpriv", argv, { encoding: "utf8", cwd: "/" });
-  assert.equal(ran.status, 0, ran.stderr);
-  return ran.stdout.trim();
-};
-
-const filled = (count = pool): Promise<void> =>
-  until(
-    `${count} computers are warm`,
-    () => Number(sql("select count(*) from warm_cells where state = 'ready'")) >= count,
-    { withinMs: 4 * hangMs, detail: () => sql("select state, count(*) from warm_cells group by state") },
-  );
+const sql = sqlOf(instance);
+const filled = (): Promise<void> => untilWarm(instance, pool);
 
 const look =
   "cat /etc/machine-id; hostname; head -c 16 /dev/urandom | od -An -tx1 | tr -d ' '; ls -A /work /root; nproc";
@@ -71,7 +50,7 @@ test("lifecycle 3: fifty claims at once on a pool of ten: unique computers, each
 test("lifecycle 3: a warm computer of a stale image or policy is never handed out, and is taken away", async () => {
   for (const column of ["image", "policy"]) {
     await filled();
-    const stale = sql(`update warm_cells set ${column} = 'stale' where state = 'ready' returning id`)
+    const stale = sql(`update warm_cells set ${column} = 'stale' where state = 'ready' returning computer_id`)
       .split("\n")
       .filter((line) => line.startsWith("cmp_"));
     assert.ok(stale.length > 0);
@@ -92,7 +71,7 @@ test("lifecycle 3: a warm computer of a stale image or policy is never handed ou
 
 test("warm computers outlive their programs once, and none is left over", async () => {
   await filled();
-  const before = new Set(sql("select id from warm_cells where state = 'ready'").split("\n"));
+  const before = new Set(sql("select computer_id from warm_cells where state = 'ready'").split("\n"));
   for (const name of ["control", "supervisor"]) {
     const pid = (await instance.programs())[name]?.pid;
     assert.ok(pid);
@@ -110,7 +89,7 @@ test("warm computers outlive their programs once, and none is left over", async 
   const computer = await createComputer(assistant);
   assert.equal((await run(assistant, computer, "echo in")).stdout, "in\n");
   await filled();
-  const now = sql("select id from warm_cells").split("\n");
+  const now = sql("select computer_id from warm_cells").split("\n");
   const known = [...now, computer];
   await until("no other computer has a trace", async () => (await instance.leftovers(known)).length === 0, {
     withinMs: 2 * hangMs,

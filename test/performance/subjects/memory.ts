@@ -73,7 +73,7 @@ const isInCell = async (pid: number): Promise<boolean> => {
 };
 
 /** Bytes counted, in MB (10^6), after a rest in which what was just started comes to an end. */
-const readMemory = async (instance: Instance): Promise<{ cells: number; kernel: number }> => {
+export const readMemory = async (instance: Instance): Promise<{ cells: number; kernel: number }> => {
   await new Promise((resolve) => setTimeout(resolve, 5000));
   spawnSync("sync");
   await writeFile("/proc/sys/vm/drop_caches", "3");
