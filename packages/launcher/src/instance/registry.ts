@@ -6,9 +6,9 @@ import { writeDurably } from "@holdfast/kit";
 import { withLock } from "../host/lock.ts";
 import { overlaps, readTakenRanges, type IdRange } from "./id-ranges.ts";
 
-/** Each computer has 65,536 ids; an instance has room for 1,000 of them. */
+/** Each computer has 65,536 ids; an instance has room for 2,000 of them. */
 export const uidsPerComputer = 65_536;
-const uidsPerInstance = uidsPerComputer * 1000;
+const uidsPerInstance = uidsPerComputer * 2000;
 /** Above everything that distributions hand out; the block below it is the image builder's. */
 const firstUid = 1526 * uidsPerComputer;
 /** Ids from 2³¹ on are negative to some programs. */
