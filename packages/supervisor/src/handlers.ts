@@ -101,6 +101,10 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
   },
   "archive.seal": async ({ computer_id }) => {
     const { cells, volumes } = serving();
+    if (cells.showsArchive(computer_id))
+      throw new HoldfastError("wrong_state", "a cell still has the place of this archive; destroy it first", {
+        state: "running",
+      });
     return { sealed: await cells.without(computer_id, () => volumes.archives.seal(computer_id)) };
   },
   "archive.drop": async ({ computer_id }) => ({
@@ -114,8 +118,8 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
     const { cells, volumes } = serving();
     return { done: await cells.without(computer_id, () => volumes.archives.unpacked(computer_id)) };
   },
-  "cell.start": ({ computer_id, size, lease_ms, warm }) =>
-    serving().cells.start(computer_id, size, lease_ms, { warm }),
+  "cell.start": ({ computer_id, size, lease_ms, warm, trees }) =>
+    serving().cells.start(computer_id, size, lease_ms, { warm, trees }),
   "cell.reclaim": async ({ computer_id }) => ({
     reclaimed_bytes: await serving().cells.reclaim(computer_id),
   }),

@@ -6,6 +6,7 @@ import type { Places } from "../lib/places.ts";
 import { buildOciConfig } from "./oci-config.ts";
 import type { LinkPlan } from "../network/index.ts";
 import type { Policy } from "./policy.ts";
+import { treePoints, type TreeMount } from "./trees.ts";
 
 export interface BundlePlan {
   readonly computerId: string;
@@ -16,6 +17,7 @@ export interface BundlePlan {
   /** How the cell is connected; trials of the root alone are not. */
   readonly link?: LinkPlan;
   readonly command?: readonly string[];
+  readonly trees?: readonly TreeMount[];
 }
 
 /**
@@ -33,7 +35,7 @@ export interface Bundles {
   remove(computerId: string): Promise<void>;
 }
 
-const mountPoints: readonly string[] = ["lower", "volume", "root"];
+const mountPoints: readonly string[] = ["lower", "volume", "root", ...treePoints];
 const files: readonly string[] = ["agent", "users", "config.json", "runtime.log", "pid"];
 
 export const createBundles = (options: {

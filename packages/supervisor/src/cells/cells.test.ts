@@ -70,6 +70,7 @@ const useCells = async (
       exit: null,
       warm: false,
       policy: "now",
+      archiveOf: null,
       ...recorded,
     });
   const state = { full: false };

@@ -3,6 +3,7 @@ import type { CgroupPlaces } from "../cgroups/index.ts";
 import type { HelperService } from "../lib/helper-service.ts";
 import type { RulesInForce } from "../network/index.ts";
 import { mountTargets } from "./oci-config.ts";
+import { treeMounts, type TreeSpec } from "./trees.ts";
 
 export interface RootPlan {
   readonly bundle: string;
@@ -19,6 +20,7 @@ export interface StartPlan {
   readonly sockets: readonly { readonly path: string; readonly gid: number }[];
   readonly cgroups: CgroupPlaces;
   readonly rules: RulesInForce;
+  readonly trees?: readonly TreeSpec[];
 }
 
 const started = z.object({
@@ -47,9 +49,10 @@ export const createHelper = (options: {
   readonly runtime: string;
   readonly runtimeState: string;
 }): CellHelper => ({
-  start: async ({ root, ...plan }) => {
+  start: async ({ root, trees = [], ...plan }) => {
     const { runtime, runtimeState } = options;
-    const spec = { ...plan, root: rootSpec(root), runtime, runtime_state: runtimeState };
+    const shown = treeMounts(trees).map(({ destination }) => destination.slice(1));
+    const spec = { ...plan, trees, root: rootSpec(root, shown), runtime, runtime_state: runtimeState };
     return started.parse(await options.service.ask("start", spec));
   },
   probe: async (root) => ({
@@ -57,7 +60,7 @@ export const createHelper = (options: {
   }),
 });
 
-const rootSpec = (root: RootPlan): object => ({
+const rootSpec = (root: RootPlan, shown: readonly string[] = []): object => ({
   bundle: root.bundle,
   image: root.image,
   volume: root.volume,
@@ -65,4 +68,5 @@ const rootSpec = (root: RootPlan): object => ({
   first_id: root.firstId,
   id_count: root.idCount,
   ...mountTargets,
+  directories: [...mountTargets.directories, ...shown],
 });

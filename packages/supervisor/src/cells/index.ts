@@ -33,6 +33,8 @@ export interface Cells {
   forget(computerId: string): Promise<void>;
   /** Runs `work` while there is no cell and none is started; throws `wrong_state` when there is one, and while its last cannot be taken away. */
   without<T>(computerId: string, work: () => Promise<T>): Promise<T>;
+  /** Whether a cell has the place of this computer's archive and may still be writing there. */
+  showsArchive(computerId: string): boolean;
   /** Changes the limits of a cell that runs; throws `wrong_state` when it uses more memory than the new size has. */
   resize(computerId: string, size: ComputerSize): Promise<void>;
   /** Cell ids that are unknown or exited. Frozen ones hold no lease and are not missing. Side by side: none waits for another's turn. */
@@ -195,6 +197,11 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
     return cell && cell.state !== "exited" ? cell : undefined;
   };
 
+  const refuseCell = (computerId: string): void => {
+    const state = alive(computerId)?.state;
+    if (state) throw new HoldfastError("wrong_state", `${computerId} has a cell; stop it first`, { state });
+  };
+
   const view = (cell: Cell): CellView => viewOf(cell, clock);
 
   const service: Cells = {
@@ -210,6 +217,7 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
           return { cell: view(known), started: false };
         }
         await leftovers.clear(computerId);
+        for (const { source } of wishes.trees ?? []) if ("volume_of" in source) refuseCell(source.volume_of);
         const cell = await bound(() =>
           parts.admission.admit(computerSizes[size].memory_bytes, () =>
             startCell(computerId, size, leaseMs, wishes),
@@ -253,14 +261,12 @@ export const openCells = async (parts: CellParts): Promise<Cells> => {
       }),
     without: (computerId, work) =>
       turns(computerId, async () => {
-        const cell = alive(computerId);
-        if (cell)
-          throw new HoldfastError("wrong_state", `${computerId} has a cell; stop it first`, {
-            state: cell.state,
-          });
+        refuseCell(computerId);
         await leftovers.clear(computerId);
         return work();
       }),
+    showsArchive: (computerId) =>
+      [...cells.values()].some(({ state, record }) => state !== "exited" && record.archiveOf === computerId),
     resize: (computerId, size) =>
       turns(computerId, async () => {
         const cell = alive(computerId);

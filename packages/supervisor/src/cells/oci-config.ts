@@ -1,6 +1,7 @@
 import type { LinkPlan } from "../network/index.ts";
 import type { Policy } from "./policy.ts";
 import { buildSeccomp } from "./seccomp.ts";
+import type { TreeMount } from "./trees.ts";
 
 /** What differs between cells. Everything else of the configuration is the same for all. */
 export interface CellPlan {
@@ -22,6 +23,8 @@ export interface CellPlan {
   readonly filter?: string | undefined;
   /** What runs as PID 1 instead of the agent; trials and tests only. */
   readonly command?: readonly string[];
+  /** What the cell is shown of other computers. */
+  readonly trees?: readonly TreeMount[];
 }
 
 /** Where the agent is in every cell, read-only. */
@@ -154,5 +157,8 @@ const mounts = (plan: CellPlan): object[] => {
     { destination: "/dev/mqueue", type: "mqueue", source: "mqueue", options: still },
     bind("/work", "volume/work", "rw"),
     bind(agentPath, "agent", "ro"),
+    ...(plan.trees ?? []).map(({ destination, source, readOnly }) =>
+      bind(destination, source, "noexec", readOnly ? "ro" : "rw"),
+    ),
   ];
 };

@@ -21,6 +21,8 @@ const recordSchema = z.object({
   warm: z.boolean().default(false),
   /** Digest of policy and agent that it was started under. */
   policy: z.string().default(""),
+  /** Whose archive's place it is shown. */
+  archiveOf: idSchema("computer").nullable().default(null),
 });
 
 export type CellRecord = Omit<z.output<typeof recordSchema>, "version">;

@@ -7,10 +7,13 @@ import { changedRules, refusedRoot, type Started, type StartPlan } from "./helpe
 import type { CellParts } from "./parts.ts";
 import type { CellRecord } from "./records.ts";
 import { makeSocketDirectory, socketsOf } from "./sockets.ts";
+import { planTrees, treeMounts, type TreeWish } from "./trees.ts";
 
 export interface CellWishes {
   /** Nobody waits for it; see `cell.start`. */
   readonly warm?: boolean;
+  /** Of computers that have no cell. */
+  readonly trees?: readonly TreeWish[];
 }
 
 export const limitsOf = (size: ComputerSize): CellLimits => {
@@ -24,10 +27,13 @@ export const createStarter =
     parts: CellParts,
     takeDown: (computerId: string, slot: number | undefined) => Promise<void>,
   ): ((computerId: string, size: ComputerSize, leaseMs: number, wishes?: CellWishes) => Promise<Cell>) =>
-  async (computerId, size, leaseMs, { warm = false } = {}) => {
+  async (computerId, size, leaseMs, { warm = false, trees: wished = [] } = {}) => {
     const { places, clock, records, crashPoint } = parts;
     const volume = parts.volumes.get(computerId);
     const image = await parts.images.find(volume.image);
+    const trees = await planTrees(parts, wished);
+    // What is being packed is not what the computer has from here on.
+    if (volume.archive?.state === "open") await parts.volumes.archives.drop(computerId);
     const rules = parts.network.inForce();
 
     const record: CellRecord = {
@@ -41,6 +47,7 @@ export const createStarter =
       exit: null,
       warm,
       policy: parts.current.policy,
+      archiveOf: archiveIn(wished),
     };
     const leaseEndsAt = clock.monotonic() + leaseMs;
     await records.write(record);
@@ -58,6 +65,7 @@ export const createStarter =
           legacyControllers: parts.cgroups.legacyControllers,
           resolver: link.gateway,
           link,
+          trees: treeMounts(trees),
         }),
         makeSocketDirectory(parts, computerId),
       ]);
@@ -68,6 +76,7 @@ export const createStarter =
         sockets,
         cgroups,
         rules,
+        trees,
       };
       const run = async (plan: StartPlan): Promise<Started> => {
         const started = await parts.helper.start(plan);
@@ -105,6 +114,11 @@ export const createStarter =
       throw error;
     }
   };
+
+const archiveIn = (trees: readonly TreeWish[]): string | null => {
+  for (const { source } of trees) if ("archive_of" in source) return source.archive_of;
+  return null;
+};
 
 const makeGroup = async (
   { cgroups }: CellParts,
