@@ -32,6 +32,8 @@ export interface TestControlOptions {
   readonly databaseUrl?: string;
   /** Of a supervisor that runs; without it there is none. */
   readonly supervisor?: { readonly instance: string; readonly socket: string };
+  /** Blank computers that are kept started. */
+  readonly warm?: number;
 }
 
 /** Control's whole app with its HTTP door on a port of its own, on a database of its own; everything is taken down after the test. */
@@ -100,6 +102,7 @@ const startOnce = async (
       databaseUrl,
       instance: options.supervisor?.instance ?? "test",
       nodeId,
+      address: new URL("http://127.0.0.1:7300"),
       projectsAddress: new URL("http://localhost:7301"),
       clock,
       ids: createIds(clock),
@@ -107,6 +110,7 @@ const startOnce = async (
       crashPoint: createCrashPoint({}),
       modules: options.modules ?? createModules,
       supervisorSocket: options.supervisor?.socket ?? "/nonexistent/supervisor.sock",
+      warm: options.warm ?? 0,
     },
     new AbortController().signal,
   );

@@ -30,6 +30,8 @@ export interface AppOptions {
   readonly databaseUrl: string;
   readonly instance: string;
   readonly nodeId: string;
+  /** Origin of the API. */
+  readonly address: URL;
   /** Origin of projects without the slug. */
   readonly projectsAddress: URL;
   /** Blank cells that are kept started. Absent: none. */

@@ -26,6 +26,8 @@ export interface Shared {
   readonly newToken: NewToken;
   /** Not started yet: channels are registered before it is. */
   readonly listener: Listener;
+  /** Origin of the API. */
+  readonly address: URL;
   /** Origin of projects without the slug. */
   readonly projectsAddress: URL;
   /** Blank cells that are kept started. Absent: none. */

@@ -50,6 +50,11 @@ export interface Operation<
   readonly repeatable: boolean;
   readonly destructive: boolean;
   readonly tool: string | null;
+  /**
+   * Called by programs that know nothing of us, such as web hooks: a Bearer token is the field `token`, and a body that has none of the operation's
+   * fields is all of the field `body`, which may have so many bytes.
+   */
+  readonly outside: { readonly token: string; readonly body: string; readonly bodyBytes: number } | null;
   readonly command: { readonly noun: string; readonly verb: string; readonly arguments: readonly string[] };
 }
 
@@ -80,6 +85,7 @@ type Defaults = Pick<
   | "repeatable"
   | "destructive"
   | "tool"
+  | "outside"
 >;
 
 type Declared<Name extends string, Input extends z.ZodObject, Output extends z.ZodObject> = Omit<
@@ -101,6 +107,7 @@ export const operation = <const Name extends string, Input extends z.ZodObject, 
   cost: "none",
   repeatable: declared.consequence === "observe",
   destructive: false,
+  outside: null,
   tool:
     (declared.scope ?? "principal") === "principal" &&
     (declared.reply ?? "json") === "json" &&

@@ -55,7 +55,7 @@ export const scheduleFields = {
     .max(64)
     .default("UTC")
     .describe(
-      "IANA name for `cron`, such as Europe/Berlin. A local time that a change of clocks skips runs at the moment of the change; one that comes twice runs the first time only",
+      "IANA name for `cron`, such as Europe/Berlin. A local time that a change of clocks skips runs at the moment of the change; one that comes twice runs the first time only. A line with `*` or a step in its minute or hour goes on by the time that passes",
     ),
   ...commandFields,
   timeout_ms: z
@@ -330,7 +330,7 @@ export const scheduleRun = operation({
   title: "Run a schedule now",
   summary: "Start a run by hand; its slots stay as they are",
   description:
-    "Starts a run now, also of a paused schedule, and waits up to `wait_ms` for its end. It takes no slot's place.",
+    "Starts a run now, also of a paused schedule, and waits up to `wait_ms` for its end. It takes no slot's place, and no slot is skipped for it; where runs queue it takes its turn.",
   input: z.object({
     ...one,
     wait_ms: z
@@ -355,7 +355,7 @@ export const scheduleFire = operation({
   title: "Start a run by an event",
   summary: "Start a run of an event schedule with its own key",
   description:
-    "What others call at a schedule's run address, with the schedule's key as Bearer token. The body (at most 64 KiB of JSON) is given to the command on standard input. Answers at once.",
+    "What others call at a schedule's run address, with the schedule's key as Bearer token. `payload`, or a body that has none of these fields (at most 64 KiB of JSON), is given to the command on standard input. Answers at once; a run that comes at the wrong time is there as skipped.",
   input: z.object({
     schedule: idSchema("schedule"),
     key: z
@@ -367,9 +367,10 @@ export const scheduleFire = operation({
   }),
   output: z.looseObject({ run: runId, state: z.string() }),
   route: { method: "POST", path: `${route}/fire` },
-  errors: ["not_found", "limit_reached", "operation_running", "idempotency_mismatch"],
+  errors: ["limit_reached", "operation_running", "idempotency_mismatch"],
   consequence: "prepare",
   scope: "public",
+  outside: { token: "key", body: "payload", bodyBytes: limits.eventBodyBytes },
   idempotent: true,
   command: { noun: "schedules", verb: "fire", arguments: ["schedule"] },
 });

@@ -3,10 +3,10 @@ import { sha256 } from "../lib/digest.ts";
 import { secretBytes } from "../lib/random.ts";
 
 /**
- * `hf_` keys, `hfs_` sessions; of a project's origin `hft_` tickets, `hfl_` share links and `hfv_` visits. 256 random bits, so a plain SHA-256
- * is stored. The prefix lets scanners find leaked ones.
+ * `hf_` keys, `hfs_` sessions, `hfe_` keys of schedules that are started by events; of a project's origin `hft_` tickets, `hfl_` share links
+ * and `hfv_` visits. 256 random bits, so a plain SHA-256 is stored. The prefix lets scanners find leaked ones.
  */
-export type NewToken = (prefix: "hf_" | "hfs_" | "hft_" | "hfl_" | "hfv_") => {
+export type NewToken = (prefix: "hf_" | "hfs_" | "hfe_" | "hft_" | "hfl_" | "hfv_") => {
   readonly token: string;
   readonly hash: Buffer;
 };

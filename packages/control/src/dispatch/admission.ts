@@ -83,7 +83,7 @@ export const createAdmission = (parts: Parts): Admission => ({
       key === null
         ? undefined
         : {
-            principalId: context.principal.id,
+            principalId: handler.caller?.(params) ?? context.principal.id,
             operation: operation.name,
             key: sha256(key).toString("hex"),
             inputDigest: begun.digest,

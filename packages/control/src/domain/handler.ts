@@ -42,6 +42,8 @@ export interface Handler<Name extends OperationName, A extends Admitted = Admitt
    * same idempotency key.
    */
   readonly goesOn?: boolean;
+  /** Of a public operation: who is meant to call it, by whom idempotency keys are told apart. Without it all strangers share them. */
+  caller?(params: OperationParams<Name>): string;
   /** The output holds a secret that is shown once: what is stored for a replay is sealed under the caller's own token. */
   readonly sealsOutput?: boolean;
   /**

@@ -2,7 +2,7 @@ import { HoldfastError } from "@holdfast/contract";
 
 /** Throws `version_required` or `version_mismatch` unless `ifMatch` is the version that `row`, a `noun`, has now. */
 export const refuseStale = (
-  noun: "computer" | "service" | "project",
+  noun: "computer" | "service" | "project" | "schedule",
   row: { readonly name: string; readonly version: number },
   ifMatch: string | undefined,
 ): void => {

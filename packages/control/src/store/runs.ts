@@ -47,7 +47,6 @@ export const insertRuns = async (db: Transaction, runs: readonly NewRun[]): Prom
     from jsonb_to_recordset(${storableJson(runs)}::jsonb) as fresh (id text, schedule_id text, account_id text, computer_id text,
       principal_id text, cause text, slot_ms bigint, state text, reason text, process_id text, input text, definition jsonb,
       created_at_ms bigint, ended_at_ms bigint)
-    order by id
     on conflict (schedule_id, slot_ms) where slot_ms is not null do nothing
     returning *`.execute(db);
   return rows;
@@ -174,7 +173,7 @@ export const giveTurn = async (
     update runs set process_id = ${processId}
     where id = (
       select id from runs where schedule_id = ${scheduleId} and state = 'queued' and process_id is null and cancel_reason is null
-      order by id limit 1
+      order by created_at_ms, slot_ms, id limit 1
     ) and not exists (
       select 1 from runs going join schedules on schedules.id = going.schedule_id
       where going.schedule_id = ${scheduleId} and going.state in ('queued', 'running', 'waiting_to_retry')
@@ -231,12 +230,19 @@ export const leftForks = (db: Database, limit: number): Promise<RunRow[]> =>
     .limit(limit)
     .execute();
 
-/** Those of this node that have not ended, in pages. */
-export const listActive = (db: Database, nodeId: string, after: string, limit: number): Promise<RunRow[]> =>
+/** Those of this node that have not ended, in pages, and whether the process of each has. */
+export const listActive = (
+  db: Database,
+  nodeId: string,
+  after: string,
+  limit: number,
+): Promise<(RunRow & { readonly process_ended: boolean })[]> =>
   db
     .selectFrom("runs")
     .innerJoin("computers", "computers.id", "runs.computer_id")
+    .leftJoin("processes", "processes.id", "runs.process_id")
     .selectAll("runs")
+    .select(sql<boolean>`coalesce(processes.state = 'ended', false)`.as("process_ended"))
     .where("computers.node_id", "=", nodeId)
     .where("runs.state", "in", activeStates)
     .where("runs.id", ">", after)

@@ -164,13 +164,15 @@ export const sweepDeleted = async (db: Database): Promise<void> => {
 };
 
 /** The first slot of all, on this node; null when there is none. */
-export const earliestSlot = async (db: Database): Promise<number | null> =>
+export const earliestSlot = async (db: Database, nodeId: string): Promise<number | null> =>
   (
     await db
       .selectFrom("schedules")
-      .select("next_slot_ms")
-      .where("next_slot_ms", "is not", null)
-      .orderBy("next_slot_ms")
+      .innerJoin("computers", "computers.id", "schedules.computer_id")
+      .select("schedules.next_slot_ms")
+      .where("schedules.next_slot_ms", "is not", null)
+      .where("computers.node_id", "=", nodeId)
+      .orderBy("schedules.next_slot_ms")
       .limit(1)
       .executeTakeFirst()
   )?.next_slot_ms ?? null;

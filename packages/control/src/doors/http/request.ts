@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { HoldfastError, limits, type Operation, type OperationName } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 import type { DispatchRequest } from "../../domain/dispatch.ts";
+import type { Credential } from "../../domain/principal.ts";
 import { type BodyReader, readBytes, readJson } from "./body.ts";
 import { credentialOf } from "./credential.ts";
 import { idempotencyKeyOf, ifMatchOf, rangeOf } from "./headers.ts";
@@ -26,14 +27,21 @@ export const dispatchRequestOf = (
   );
   if (credential.kind === "cookie") parts.hosts.requireSameOrigin(originHeaders(incoming));
   const inBody = operation.body === "json" && !["GET", "DELETE"].includes(operation.route.method);
-  const mostBytes = operation.scope === "public" ? limits.publicBodyBytes : limits.jsonBodyBytes;
+  const { outside } = operation;
+  const mostBytes =
+    outside?.bodyBytes ?? (operation.scope === "public" ? limits.publicBodyBytes : limits.jsonBodyBytes);
   const idempotencyKey = idempotencyKeyOf(single(headers["idempotency-key"]));
   const ifMatch = ifMatchOf(headers["if-match"]);
   const lastEventId = single(headers["last-event-id"]);
   return {
     operation: operation.name as OperationName,
     input: async (take) =>
-      withPath(inBody ? await readJson(body, mostBytes, take) : queryOf(operation, incoming), path),
+      withPath(
+        inBody
+          ? fromOutside(operation, credential, await readJson(body, mostBytes, take))
+          : queryOf(operation, incoming),
+        path,
+      ),
     credential,
     source: sourceOf(incoming),
     signal,
@@ -95,6 +103,19 @@ const queryOf = (operation: Operation, incoming: IncomingMessage): Record<string
     offset: String(range.offset),
     ...(range.length === undefined ? {} : { length: String(range.length) }),
   };
+};
+
+/** What a program sends that knows nothing of us, as the operation's fields. */
+const fromOutside = (operation: Operation, credential: Credential, body: unknown): unknown => {
+  const { outside } = operation;
+  if (!outside) return body;
+  const fields =
+    typeof body === "object" && body !== null && !Array.isArray(body) ? (body as Record<string, unknown>) : undefined;
+  const isOurs = fields && Object.keys(fields).every((name) => Object.hasOwn(operation.input.shape, name));
+  const given = isOurs ? fields : { [outside.body]: body };
+  // Who gives it in the body may be a client of ours, which sends its own key as Bearer token with everything.
+  if (credential.kind !== "bearer" || Object.hasOwn(given, outside.token)) return given;
+  return { ...given, [outside.token]: credential.token };
 };
 
 const withPath = (fields: unknown, path: Readonly<Record<string, string>>): unknown => {
