@@ -10,6 +10,8 @@ type Entry = ManifestAnswer["entries"][number];
 /** All paths and targets together: the whole is held in memory, here and by whoever asked. */
 const textBytesMost = 4 * 1024 * 1024;
 const chunkBytes = 1024 * 1024;
+/** A project's history stays its computer's own. */
+const repository = ".git";
 /** Of files and links; a directory may give its own on to what is made in it. */
 const setBits = 0o6000;
 
@@ -58,7 +60,8 @@ class Listing {
       this.#seen.add(path);
       this.#push(this.#entry(path, place, node));
     }
-    if (node.kind === "directory") for (const name of namesIn(place)) this.#walk(`${path}/${name}`);
+    if (node.kind === "directory")
+      for (const name of namesIn(place)) if (name !== repository) this.#walk(`${path}/${name}`);
     return true;
   }
 

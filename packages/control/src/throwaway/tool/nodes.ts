@@ -29,14 +29,22 @@ export const nodeAt = (path: Path): Node | undefined =>
     return { kind: kindOf(facts), facts };
   });
 
-/** Names in a directory, in the order of their bytes. Where there is no directory there are none. */
+/** Names in a directory, in the order of their bytes. Where there is no directory there are none, also where a link leads to one. */
 export const namesIn = (path: Path): readonly Path[] => {
-  const directory = ifThere(path, () => opendirSync(bytesOf(path), { encoding: "latin1", bufferSize: 1024 }));
-  if (!directory) return [];
+  const held = ifThere(path, () =>
+    openSync(bytesOf(path), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW),
+  );
+  if (held === undefined) return [];
   try {
-    return readNames(directory, path).sort();
+    // Node opens directories by their path alone, and would follow a link.
+    const directory = opendirSync(`/proc/self/fd/${held}`, { encoding: "latin1", bufferSize: 1024 });
+    try {
+      return readNames(directory, path).sort();
+    } finally {
+      directory.closeSync();
+    }
   } finally {
-    directory.closeSync();
+    closeSync(held);
   }
 };
 
