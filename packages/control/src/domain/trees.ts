@@ -61,7 +61,7 @@ export interface TreeView {
     readonly limit?: number;
   }): Promise<Differences>;
   /**
-   * Everything at and below `paths`, files by their content. Throws `file_not_found` for a path that is not there, `archive_refused` for a
+   * Everything at and below `paths`, files by their content, but what is named `.git`. Throws `file_not_found` for a path that is not there, `archive_refused` for a
    * device, socket, FIFO, setuid or setgid file, a path through a link, or names that are no UTF-8 or look the same; `too_large` over
    * `limits.offerEntries` or `limits.offerBytes`.
    */
