@@ -14,7 +14,7 @@ const idleEveryMs = 60_000;
 const quietMs = 150;
 /** A processor that is busier than this has better to do; but not for longer than `patienceMs`. */
 const busyShare = 0.75;
-const patienceMs = 3_000;
+const patienceMs = 1_000;
 /** After the host was short of memory, or full, or something kept one from being made. */
 const pauseMs = 60_000;
 /** Besides what every start leaves free: enough for a few computers that somebody waits for. */
