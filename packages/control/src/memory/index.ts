@@ -1,1 +1,2 @@
+export { candidatesOf } from "./candidates.ts";
 export { type Candidates, MemoryPressure } from "./pressure.ts";
