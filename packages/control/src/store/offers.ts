@@ -203,12 +203,17 @@ export const listUnfinishedOffers = (db: Database, nodeId: string, limit: number
     .limit(limit)
     .execute();
 
-/** A snapshot goes with its computer, so what is offered of a destroyed child is withdrawn; likewise what is offered to a destroyed parent. */
+/**
+ * A snapshot goes with its computer, so what is offered of a destroyed child is withdrawn, unless it is on its way into the parent already; likewise
+ * all that is offered to a destroyed parent.
+ */
 export const withdrawOfDestroyed = async (db: Database, nowMs: number): Promise<void> => {
   await sql`
     update offers set state = 'withdrawn', manifest = null, decided_at_ms = ${nowMs}
     from computers as child, computers as parent
     where child.id = offers.child_id and parent.id = offers.parent_id
-      and offers.state in ('making', 'open', 'accepting', 'placing')
-      and (child.state = 'destroyed' or parent.state = 'destroyed')`.execute(db);
+      and ((offers.state in ('making', 'open', 'accepting') and child.state = 'destroyed')
+        or (offers.state in ('making', 'open', 'accepting', 'placing') and parent.state = 'destroyed'))`.execute(
+    db,
+  );
 };
