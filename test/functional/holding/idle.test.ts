@@ -138,7 +138,8 @@ describe("what idle time does", { concurrency: true }, () => {
     const events = client.events.stream({ after: 0, computer }, { signal: enough.signal });
     const listen = (async () => {
       for await (const { kind, data } of events) {
-        if (kind.startsWith("computer.")) told.push(`${kind} ${String(data["cause"] ?? "")}`.trim());
+        const cause = typeof data["cause"] === "string" ? data["cause"] : "";
+        if (kind.startsWith("computer.")) told.push(`${kind} ${cause}`.trim());
         if (kind === "computer.destroyed") return;
       }
     })();
