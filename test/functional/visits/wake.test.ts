@@ -3,6 +3,7 @@ import { test, type TestContext } from "node:test";
 import { HoldfastError, limits, type Right } from "@holdfast/contract";
 import { createLogger, systemClock } from "@holdfast/kit";
 import pg from "pg";
+import { ComputerActivity } from "../../../packages/control/src/computers/index.ts";
 import type { Computer } from "../../../packages/control/src/domain/computer.ts";
 import { openStore } from "../../../packages/control/src/store/open.ts";
 import { Waker, type WebServices } from "../../../packages/control/src/visits/index.ts";
@@ -45,6 +46,7 @@ const start = async (context: TestContext) => {
     logger,
     rights: { holder: (id) => Promise.resolve(rights.get(id)) },
     computers: {
+      activity: new ComputerActivity(systemClock),
       reach: (computer) => {
         played.reached += 1;
         return played.reach(computer);

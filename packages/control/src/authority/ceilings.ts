@@ -1,7 +1,14 @@
-import { computerSizeNames, HoldfastError, limits } from "@holdfast/contract";
+import {
+  type ComputerSize,
+  computerSizeNames,
+  computerSizes,
+  HoldfastError,
+  limits,
+} from "@holdfast/contract";
 import type { CeilingCheck } from "../domain/ceilings.ts";
 import type { Principal } from "../domain/principal.ts";
 import { countComputers, lockAccount, lockAndCountComputers, lockAssistant } from "../store/principals.ts";
+import { diskOf } from "../store/lifecycle.ts";
 import { countSnapshotsOf } from "../store/snapshots.ts";
 
 export const ceilingCheck: CeilingCheck = {
@@ -12,7 +19,22 @@ export const ceilingCheck: CeilingCheck = {
       await lockAccount(transaction, principal.accountId);
       return refuseOver(limits.computersPerAccount, await countComputers(transaction, principal.id));
     }
-    refuseOver(principal.ceilings.computers, await lockAndCountComputers(transaction, principal.id));
+    const { computers, disk_bytes: diskBytes } = principal.ceilings;
+    // Counted after the lock is held: statements of one transaction go in order.
+    const [count, disk] = await Promise.all([
+      lockAndCountComputers(transaction, principal.id),
+      diskOf(transaction, principal.id, null),
+    ]);
+    refuseOver(computers, count);
+    refuseDisk(diskBytes, disk, wanted.size);
+  },
+  growComputer: async (transaction, principal, computer, size) => {
+    if (principal.ceilings === null) return;
+    const [, disk] = await Promise.all([
+      lockAssistant(transaction, principal.id),
+      diskOf(transaction, principal.id, computer.id),
+    ]);
+    refuseDisk(principal.ceilings.disk_bytes, disk, size);
   },
   changeComputer: (principal, wanted) => {
     const ceilings = principal.ceilings;
@@ -48,6 +70,16 @@ const refuseOver = (most: number, now: number): void => {
     limit: most,
     value: now,
   });
+};
+
+const refuseDisk = (mostBytes: number, nowBytes: number, size: ComputerSize): void => {
+  const bytes = computerSizes[size].disk_bytes;
+  if (nowBytes + bytes <= mostBytes) return;
+  throw new HoldfastError(
+    "ceiling_reached",
+    `its computers may have ${mostBytes} bytes of disk together; there are ${nowBytes}, and this one has ${bytes}`,
+    { ceiling: "disk_bytes", limit: mostBytes, value: nowBytes + bytes },
+  );
 };
 
 const reached = (principal: Principal, ceiling: string, limit: string, value: string): HoldfastError =>

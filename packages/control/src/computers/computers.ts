@@ -1,9 +1,10 @@
-import { HoldfastError } from "@holdfast/contract";
+import { HoldfastError, limits } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
-import type { Computer, Computers } from "../domain/computer.ts";
+import type { Activity, Cause, Computer, Computers } from "../domain/computer.ts";
 import type { Principal } from "../domain/principal.ts";
-import { desire, findComputers } from "../store/computers.ts";
+import { desire, findComputers, getComputer } from "../store/computers.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
+import type { ComputerActivity } from "./activity.ts";
 import type { Reconciler } from "./reconciler.ts";
 
 /** How long an operation that needs the cell waits for it; longer than any start that goes well. */
@@ -11,13 +12,26 @@ const reachMs = 20_000;
 
 export class LivingComputers implements Computers {
   readonly #db: Database;
-  readonly #reconciler: Reconciler;
+  readonly #reconciler: Pick<Reconciler, "settle">;
+  readonly #activity: ComputerActivity;
   readonly #clock: Clock;
+  /** How many wait for each. */
+  readonly #waiting = new Map<string, number>();
 
-  constructor(parts: { readonly db: Database; readonly reconciler: Reconciler; readonly clock: Clock }) {
+  constructor(parts: {
+    readonly db: Database;
+    readonly reconciler: Pick<Reconciler, "settle">;
+    readonly activity: ComputerActivity;
+    readonly clock: Clock;
+  }) {
     this.#db = parts.db;
     this.#reconciler = parts.reconciler;
+    this.#activity = parts.activity;
     this.#clock = parts.clock;
+  }
+
+  get activity(): Activity {
+    return this.#activity;
   }
 
   find(principal: Principal, ref: string, options: { readonly destroyed?: boolean } = {}): Promise<Computer> {
@@ -28,48 +42,83 @@ export class LivingComputers implements Computers {
     return chooseComputer(principal, ref, found);
   }
 
-  reach(computer: Computer, signal: AbortSignal): Promise<Computer> {
-    if (computer.state === "awake" && computer.desiredState === "awake") return Promise.resolve(computer);
-    return this.#wake(computer, signal, false);
+  async reach(computer: Computer, signal: AbortSignal, cause: Cause = "needed"): Promise<Computer> {
+    this.#activity.touch(computer.id);
+    // One that is going to sleep as its row was read is not awake any more, whatever the row says.
+    if (isAwake(computer) && !this.#activity.isLeaving(computer.id)) return computer;
+    return this.#wait(computer, signal, { verify: false, cause });
   }
 
   reachAgain(computer: Computer, signal: AbortSignal): Promise<Computer> {
-    return this.#wake(computer, signal, true);
+    return this.#wait(computer, signal, { verify: true, cause: "needed" });
   }
 
-  async #wake(computer: Computer, signal: AbortSignal, verify: boolean): Promise<Computer> {
+  async #wait(computer: Computer, signal: AbortSignal, how: Waking): Promise<Computer> {
+    const waiting = this.#waiting.get(computer.id) ?? 0;
+    if (waiting >= limits.wakesWaiting)
+      throw starting(computer, `${waiting} operations wait for ${computer.name} to wake already`);
+    this.#waiting.set(computer.id, waiting + 1);
+    try {
+      return await this.#wake(computer, signal, how);
+    } finally {
+      const left = (this.#waiting.get(computer.id) ?? 1) - 1;
+      if (left > 0) this.#waiting.set(computer.id, left);
+      else this.#waiting.delete(computer.id);
+    }
+  }
+
+  async #wake(computer: Computer, signal: AbortSignal, { verify, cause }: Waking): Promise<Computer> {
     if (computer.state === "failed") throw failed(computer);
     let wanted = computer;
-    if (computer.desiredState !== "awake") {
-      const row = await desire(this.#db, computer.id, "awake", this.#clock.now());
+    if (computer.desiredState !== "awake" || this.#activity.isLeaving(computer.id)) {
+      const row = await this.#want(computer, cause);
       if (!row) throw notFound(computer.name);
+      if (row.state === "failed") throw failed(row);
       wanted = row;
     }
     const reached = await this.#reconciler.settle(
       wanted,
-      // With `verify` the row's word is what has just turned out wrong.
       (row, verified) => (verified || !verify) && isDecided(row),
       { waitMs: reachMs, signal, verify },
     );
-    if (reached.state === "awake" && reached.desiredState === "awake") return reached;
+    if (isAwake(reached)) return reached;
     if (reached.desiredState === "destroyed") throw notFound(computer.name);
     if (reached.state === "failed") throw failed(reached);
     if (reached.failureCode === "host_full")
       throw new HoldfastError("host_full", reached.reason ?? "the host has no room to start the computer", {
         computer: computer.id,
       });
-    throw new HoldfastError("computer_starting", `${computer.name} is not awake yet`, {
-      computer: computer.id,
-      state: reached.state,
-    });
+    throw starting(reached, `${computer.name} is not awake yet`);
+  }
+
+  /** Where it is wanted awake by now nothing is written: many may come at once. */
+  async #want(computer: Computer, cause: Cause): Promise<Computer | undefined> {
+    const row = await getComputer(this.#db, computer.id);
+    if (!row || row.desiredState === "destroyed") return undefined;
+    if (row.desiredState === "awake" || row.state === "failed") return row;
+    return desire(this.#db, row.id, "awake", this.#clock.now(), cause);
   }
 }
 
+interface Waking {
+  /** The row's word is what has just turned out wrong. */
+  readonly verify: boolean;
+  readonly cause: Cause;
+}
+
+const isAwake = (row: Computer): boolean => row.state === "awake" && row.desiredState === "awake";
+
+const retryMs = 1000;
+
+const starting = (computer: Computer, message: string): HoldfastError =>
+  new HoldfastError("computer_starting", message, {
+    computer: computer.id,
+    state: computer.state,
+    retry_after_ms: retryMs,
+  });
+
 const isDecided = (row: Computer): boolean =>
-  (row.state === "awake" && row.desiredState === "awake") ||
-  row.state === "failed" ||
-  row.desiredState === "destroyed" ||
-  row.failureCode !== null;
+  isAwake(row) || row.state === "failed" || row.desiredState === "destroyed" || row.failureCode !== null;
 
 /** Throws `not_found`, also for what the principal may not see, and `invalid_input` for a name that an owner sees twice. */
 export const findComputer = async (

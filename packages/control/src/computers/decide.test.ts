@@ -85,6 +85,15 @@ describe("what the reconciler does next", () => {
     ["stopped", "stopped", cell("exited"), "none"],
     ["stopped", "stopped", cell("running"), "stop"],
     ["stopped", "asleep", "unknown", "none"],
+    ["awake", "archived", "unknown", "stop"],
+    ["asleep", "archived", "unknown", "stop"],
+    ["stopped", "archived", "none", "archive"],
+    ["stopped", "archived", cell("running"), "stop"],
+    ["archived", "archived", "none", "none"],
+    ["archived", "awake", "none", "unarchive"],
+    ["archived", "stopped", "unknown", "unarchive"],
+    ["archived", "destroyed", "unknown", "destroy"],
+    ["failed", "archived", "unknown", "none"],
     ["failed", "awake", cell("running"), "none"],
     ["failed", "destroyed", "unknown", "destroy"],
     ["destroyed", "destroyed", "none", "none"],
@@ -96,6 +105,36 @@ describe("what the reconciler does next", () => {
     });
   }
 
+  const archive = { digest: "d", bytes: 1 };
+  it("seals what is packed first, whatever is wanted by then: the disk may be gone", () => {
+    assert.equal(decide(computer("stopped", "awake", { archive }), "unknown"), "archive");
+    assert.equal(decide(computer("stopped", "destroyed", { archive }), "unknown"), "destroy");
+    assert.equal(decide(computer("archived", "awake", { archive, size: "large" }), "none"), "unarchive");
+  });
+
+  it("restores a stopped computer only, and gets it there first", () => {
+    const restoring = { id: "snp_b", snapshotId: "snp_a", definitions: false, then: "awake" } as const;
+    const move = (state: ComputerState, desired: DesiredState, seen: Seen): Move =>
+      decide(computer(state, desired, { restoring }), seen);
+    assert.equal(move("awake", "stopped", "unknown"), "stop");
+    assert.equal(move("asleep", "awake", "unknown"), "stop");
+    assert.equal(move("stopped", "awake", "none"), "restore");
+    assert.equal(move("stopped", "awake", cell("running")), "stop");
+    assert.equal(move("archived", "archived", "none"), "unarchive");
+    assert.equal(move("awake", "stopped", "none"), "record_end");
+    assert.equal(move("creating", "awake", "unknown"), "wake");
+  });
+
+  it("runs a computer that is being filled, and no more, until it is whole", () => {
+    const filling = (cellId: string | null): Computer =>
+      computer("creating", "awake", { filling: true, cellId });
+    assert.equal(decide(filling(null), "unknown"), "wake");
+    assert.equal(decide(filling("cel_1"), "unknown"), "none");
+    assert.equal(decide(filling("cel_1"), cell("running")), "none");
+    assert.equal(decide(filling("cel_1"), cell("exited")), "wake");
+    assert.equal(decide({ ...filling("cel_1"), filling: false }, "unknown"), "wake");
+  });
+
   it("applies a new size before anything but an end or a destruction", () => {
     const grown = { size: "large" } as const;
     assert.equal(decide(computer("stopped", "awake", grown), "unknown"), "resize");
@@ -106,6 +145,23 @@ describe("what the reconciler does next", () => {
 });
 
 describe("what the reconciler makes of a failure", () => {
+  it("gives up archiving and restoring what cannot be, and never the sealing of what is packed", () => {
+    const stopped = computer("stopped", "archived");
+    assert.equal(judge(stopped, "archive", "computer_failed").kind, "give_up");
+    assert.equal(judge(stopped, "archive", "host_full").kind, "retry");
+    assert.equal(judge({ ...stopped, attempts: 4 }, "archive", "internal").kind, "give_up");
+    assert.equal(judge({ ...stopped, attempts: 99 }, "archive", "limit_reached").kind, "retry");
+    const packed = { ...stopped, archive: { digest: "d", bytes: 1 }, attempts: 99 };
+    assert.equal(judge(packed, "archive", "computer_failed").kind, "retry");
+    assert.equal(judge(stopped, "restore", "computer_failed").kind, "give_up");
+    assert.equal(judge(stopped, "restore", "unavailable").kind, "retry");
+  });
+
+  it("fails a computer whose archive is not what was packed", () => {
+    assert.equal(judge(computer("archived", "awake"), "unarchive", "computer_failed").kind, "fail");
+    assert.equal(judge(computer("archived", "awake"), "unarchive", "host_full").kind, "retry");
+  });
+
   it("undoes a creation that the host has no room for, and only waits while the supervisor is away", () => {
     assert.equal(judge(computer("creating", "awake"), "wake", "host_full").kind, "undo");
     assert.equal(judge(computer("creating", "awake", { attempts: 99 }), "wake", "unavailable").kind, "retry");

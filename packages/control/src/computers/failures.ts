@@ -9,7 +9,9 @@ export type Verdict =
   /** The computer is `failed` until somebody asks for something. */
   | { readonly kind: "fail" }
   /** A creation that cannot be completed is undone. */
-  | { readonly kind: "undo" };
+  | { readonly kind: "undo" }
+  /** What was begun (archiving, restoring) is left be; the computer stays what it was. */
+  | { readonly kind: "give_up" };
 
 /** Failures of one move before the computer counts as failed. */
 const mostAttempts = 5;
@@ -31,8 +33,15 @@ export const judge = (computer: Computer, move: Move, code: ErrorCode, away = 1)
   if (code === "unavailable") return { kind: "retry", delayMs: awayDelay(away), tell: false };
   // Its agent may be slow to begin, or hostile: not given up, but asked ever less often.
   if (code === "cell_unreachable") return { kind: "retry", delayMs, tell: false };
+  if (move === "archive" || move === "restore") {
+    const hopeless = code !== "host_full" && code !== "limit_reached";
+    if (isSealing(computer, move) || !(code === "computer_failed" || (hopeless && attempts >= mostAttempts)))
+      return { kind: "retry", delayMs: Math.max(delayMs, fullDelayMs), tell: code === "host_full" };
+    return { kind: "give_up" };
+  }
   // Taking things down is never given up: it is what frees the host.
-  if (move !== "wake") return { kind: "retry", delayMs, tell: attempts >= mostAttempts };
+  if (move !== "wake" && move !== "unarchive")
+    return { kind: "retry", delayMs, tell: attempts >= mostAttempts };
   if (computer.state === "creating" && (code === "host_full" || code === "computer_failed"))
     return { kind: "undo" };
   if (code === "host_full") return { kind: "retry", delayMs: Math.max(delayMs, fullDelayMs), tell: true };
@@ -40,6 +49,10 @@ export const judge = (computer: Computer, move: Move, code: ErrorCode, away = 1)
     return { kind: computer.state === "creating" ? "undo" : "fail" };
   return { kind: "retry", delayMs, tell: false };
 };
+
+/** Its disk may be in the archive alone by now: there is no way back. */
+const isSealing = (computer: Computer, move: Move): boolean =>
+  move === "archive" && computer.archive !== null;
 
 /** Cells that end by themselves within this time of their start count in a row. */
 const stableMs = 60_000;

@@ -1,6 +1,10 @@
+export { ComputerActivity } from "./activity.ts";
+export { admitComputer, type AdmissionParts, type WantedComputer } from "./admission.ts";
 export { findComputer, LivingComputers } from "./computers.ts";
-export { Lifecycle } from "./lifecycle.ts";
+export { destroyWithChildren } from "./destroy.ts";
+export { type AdmittedComputer, Lifecycle } from "./lifecycle.ts";
 export { Moves } from "./moves.ts";
 export { Reconciler } from "./reconciler.ts";
+export { Sleeper } from "./sleeper.ts";
 export { computerView } from "./view.ts";
 export { Watch } from "./watch.ts";

@@ -13,6 +13,8 @@ const reconciling = () => {
     id,
     state: stopped.has(id) ? "stopped" : "awake",
     desired_state: "stopped",
+    archive_digest: null,
+    restore_id: null,
   });
   const db = {
     selectFrom: () => db,
@@ -32,6 +34,7 @@ const reconciling = () => {
   const reconciler = new Reconciler({
     store: { db },
     moves: { make },
+    activity: { isLeaving: () => false, stays: () => {} },
     supervisor: { call: () => Promise.resolve({ cells: [] }) },
     clock: { now: () => 0, monotonic: () => now, after: () => () => {}, sleep: () => Promise.resolve() },
     logger: { warn: () => {} },

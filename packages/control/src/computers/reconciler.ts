@@ -1,12 +1,14 @@
-import type { SupervisorMethods } from "@holdfast/contract";
+import type { HoldfastError, SupervisorMethods } from "@holdfast/contract";
 import { type Clock, type Logger, Recent, type RpcClient } from "@holdfast/kit";
 import type { Computer } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
+import type { Relief } from "../domain/memory.ts";
 import { getComputer, observeComputer } from "../store/computers.ts";
 import type { Store } from "../store/transaction.ts";
+import type { ComputerActivity } from "./activity.ts";
 import { decide, type Move, type Seen } from "./decide.ts";
 import { computerEvent } from "./events.ts";
-import { asHoldfastError, awayDelay, judge } from "./failures.ts";
+import { asHoldfastError, awayDelay, judge, type Verdict } from "./failures.ts";
 import type { Moves } from "./moves.ts";
 
 /** Computers that are moved at the same time. Most of a move is waiting for the supervisor. */
@@ -18,6 +20,8 @@ const mostAtOnce = 16;
 const mostSlowAtOnce = 8;
 const slowMs = 3_000;
 const slowRemembered = 1_000;
+/** Whoever makes room says when there is some; this long at most. */
+const reliefMs = 30_000;
 
 interface Work {
   running: boolean;
@@ -162,15 +166,17 @@ export class Reconciler {
     let computer: Computer | undefined;
     try {
       while (!this.#stopped) {
-        const { verify } = work;
-        work.verify = false;
         computer = await getComputer(this.#parts.store.db, id);
         if (!computer) return;
-        this.#tell(computer, false);
+        // A move that was cut off may have frozen what its row says is awake.
+        const verify = work.verify || this.#isDoubtful(computer);
+        work.verify = false;
+        if (!this.#isDoubtful(computer)) this.#tell(computer, false);
         const seen: Seen = verify ? await this.#look(id) : "unknown";
         move = decide(computer, seen);
         if (move === "none") {
           work.aways = 0;
+          if (isAwake(computer) && verify) this.#parts.activity.stays(id);
           this.#tell(computer, verify);
           return;
         }
@@ -186,12 +192,16 @@ export class Reconciler {
     }
   }
 
+  #isDoubtful(computer: Computer): boolean {
+    return isAwake(computer) && this.#parts.activity.isLeaving(computer.id);
+  }
+
   async #failed(computer: Computer, move: Move, cause: unknown, work: Work): Promise<void> {
     const { store, events, clock, logger } = this.#parts;
     const error = asHoldfastError(cause);
     const isAway = error.code === "unavailable";
     work.aways = isAway ? work.aways + 1 : 0;
-    const verdict = judge(computer, move, error.code, work.aways);
+    const verdict = this.#eased(computer, move, error) ?? judge(computer, move, error.code, work.aways);
     // Said once while the supervisor is away: what it said itself must not be pushed out of the log.
     if (work.aways <= 1)
       logger.warn("a computer did not move", { computer: computer.id, move, verdict, error });
@@ -200,6 +210,12 @@ export class Reconciler {
     work.verify = computer.cellId !== null;
     if (isAway) return;
     try {
+      if (verdict.kind === "give_up") {
+        const left = await this.#parts.moves.giveUp(computer, error);
+        if (left) this.#tell(left, true);
+        work.again = true;
+        return;
+      }
       const told =
         verdict.kind === "retry" && !verdict.tell ? {} : { reason: error.message, failureCode: error.code };
       const written = await store.transaction(async (transaction) => {
@@ -218,7 +234,10 @@ export class Reconciler {
           ),
           verdict.kind === "retry"
             ? undefined
-            : events.append(transaction, computerEvent(computer, "failed", error.message)),
+            : events.append(
+                transaction,
+                computerEvent(computer, "failed", { reason: error.message, cause: "failed" }),
+              ),
         ]);
         return row;
       });
@@ -227,6 +246,14 @@ export class Reconciler {
     } catch (storeError) {
       this.#retry(work, asHoldfastError(storeError), computer.id);
     }
+  }
+
+  /** The first refusal by a full host is not its last word where room can be made: it is tried once more after that. */
+  #eased(computer: Computer, move: Move, error: HoldfastError): Verdict | undefined {
+    const isFirst = computer.attempts === 0 && error.code === "host_full";
+    if (!isFirst || (move !== "wake" && move !== "unarchive")) return undefined;
+    const isEased = this.#parts.relief?.ask(computer.id, error) ?? false;
+    return isEased ? { kind: "retry", delayMs: reliefMs, tell: false } : undefined;
   }
 
   #retry(work: Work, error: Error, id: string): void {
@@ -263,10 +290,15 @@ export class Reconciler {
   }
 }
 
+const isAwake = (row: Computer): boolean => row.state === "awake" && row.desiredState === "awake";
+
 export interface ReconcilerParts {
   readonly store: Store;
   readonly supervisor: RpcClient<SupervisorMethods>;
-  readonly moves: Moves;
+  readonly moves: Pick<Moves, "make" | "giveUp">;
+  readonly activity: Pick<ComputerActivity, "isLeaving" | "stays">;
+  /** Absent: no room is made for anybody. */
+  readonly relief?: Relief;
   readonly events: EventLog;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -78,7 +78,8 @@ export class Watch {
       batch = [];
     };
     for await (const computer of this.#living()) {
-      if (computer.state !== "awake" || computer.cellId === null) continue;
+      // One that is being filled runs before it counts as awake.
+      if (!(computer.state === "awake" || computer.filling) || computer.cellId === null) continue;
       batch.push({ computer_id: computer.id, cell_id: computer.cellId });
       if (batch.length === 1000) await send();
     }

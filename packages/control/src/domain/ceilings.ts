@@ -1,17 +1,25 @@
 import type { ComputerSize } from "@holdfast/contract";
 import type { Transaction } from "../store/transaction.ts";
+import type { Computer } from "./computer.ts";
 import type { Principal } from "./principal.ts";
 
 /** Filled by `authority/ceilings.ts`. Called in `admit`. */
 export interface CeilingCheck {
   /**
-   * Locks the principal's row until the transaction ends, counts its computers that are not destroyed, and throws `ceiling_reached` when
-   * one more, its name or its size is over a ceiling. The lock makes parallel creations take turns.
+   * Locks the principal's row until the transaction ends, counts its computers and their children that are not destroyed, and throws
+   * `ceiling_reached` when one more, its name, its size or its disk is over a ceiling. The lock makes parallel creations take turns.
    */
   createComputer(
     transaction: Transaction,
     principal: Principal,
     wanted: { readonly name: string; readonly size: ComputerSize },
+  ): Promise<void>;
+  /** As `createComputer`, of the disk that a computer has with another size. */
+  growComputer(
+    transaction: Transaction,
+    principal: Principal,
+    computer: Computer,
+    size: ComputerSize,
   ): Promise<void>;
   /** Name and size alone; throws `ceiling_reached`. */
   changeComputer(

@@ -88,6 +88,7 @@ export interface Computer {
 
 /** What others may ask about computers. Filled by `computers/`. */
 export interface Computers {
+  readonly activity: Activity;
   /** By id or name, among those the principal may see. Throws `not_found`; a destroyed one is found by its id when `destroyed` is set. */
   find(principal: Principal, ref: string, options?: { readonly destroyed?: boolean }): Promise<Computer>;
   /** The one meant by `ref` among the rows found for it, own ones first. Throws as `find`. */
@@ -106,9 +107,14 @@ export interface Computers {
 export interface Activity {
   /** Something that needs the computer has begun; call what it returns when that ends, once or more often. */
   use(computerId: string): () => void;
+  /** As `use`, for what only looks at what lives there: it does not fall asleep meanwhile, and its idle time goes on. */
+  look(computerId: string): () => void;
   /** Something has happened on it. */
   touch(computerId: string): void;
+  /** Something is under way there, or looks at it. */
   inUse(computerId: string): boolean;
+  /** It is being frozen or stopped, or is by now, whatever a row says that was read before. */
+  isLeaving(computerId: string): boolean;
   /** For how long nothing has happened on it, milliseconds; 0 while something is under way. */
   quietMs(computerId: string): number;
 }

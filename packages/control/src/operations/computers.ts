@@ -18,6 +18,8 @@ type Names =
   | "computer.wake"
   | "computer.sleep"
   | "computer.stop"
+  | "computer.archive"
+  | "computer.promote"
   | "computer.destroy"
   | "computer.usage"
   | "port.list";
@@ -54,9 +56,13 @@ export const computerHandlers = (parts: ComputerHandlerParts): Handlers<Names> =
   };
   const destroy: Handler<"computer.destroy", AdmittedComputer> = {
     admit: (transaction, context, params) => lifecycle.destroy(transaction, context, params.computer),
-    run: async (context, _params, { computer }) => ({
-      output: computerView(await lifecycle.awaitState(computer, "destroyed", destroyWaitMs, context.signal)),
+    run: async (context, _params, admitted) => ({
+      output: computerView(await lifecycle.awaitDestroyed(admitted, destroyWaitMs, context.signal)),
     }),
+  };
+  const promote: Handler<"computer.promote", AdmittedComputer> = {
+    admit: (transaction, context, params) => lifecycle.promote(transaction, context, params.computer),
+    run: async (_context, _params, { computer }) => ({ output: computerView(computer) }),
   };
   return {
     "computer.create": create,
@@ -65,6 +71,8 @@ export const computerHandlers = (parts: ComputerHandlerParts): Handlers<Names> =
     "computer.wake": transition(lifecycle, "awake"),
     "computer.sleep": transition(lifecycle, "asleep"),
     "computer.stop": transition(lifecycle, "stopped"),
+    "computer.archive": transition(lifecycle, "archived"),
+    "computer.promote": promote,
     "computer.list": {
       run: async ({ principal }, params) => {
         const found = await listComputers(db, {
@@ -114,6 +122,7 @@ export const computerHandlers = (parts: ComputerHandlerParts): Handlers<Names> =
           throw new HoldfastError("wrong_state", `${computer.name} is ${computer.state}: nothing listens`, {
             state: computer.state,
           });
+        computers.activity.touch(computer.id);
         return { target: computer.id, output: await agent.plain("ports.list", {}, { signal }) };
       },
     },
@@ -126,7 +135,7 @@ const destroyWaitMs = 20_000;
 const transition = (
   lifecycle: Lifecycle,
   desired: Exclude<DesiredState, "destroyed">,
-): Handler<"computer.wake" | "computer.sleep" | "computer.stop", AdmittedComputer> => ({
+): Handler<"computer.wake" | "computer.sleep" | "computer.stop" | "computer.archive", AdmittedComputer> => ({
   admit: (transaction, context, params) => lifecycle.want(transaction, context, params.computer, desired),
   run: async (context, params, { computer }) => ({
     output: computerView(await lifecycle.awaitState(computer, desired, params.wait_ms, context.signal)),
@@ -141,6 +150,8 @@ export const computerReconciler = (db: Database): OperationReconciler => ({
     "computer.wake",
     "computer.sleep",
     "computer.stop",
+    "computer.archive",
+    "computer.promote",
     "computer.destroy",
   ],
   reconcile: async (transaction, unsettled) => {

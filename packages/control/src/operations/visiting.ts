@@ -10,7 +10,7 @@ import type { Listener } from "../store/listener.ts";
 import { deleteOldVisits } from "../store/rights.ts";
 import { deleteOldShares } from "../store/shares.ts";
 import type { Store } from "../store/transaction.ts";
-import { forgetDestroyed } from "../store/visits.ts";
+import { forgetDestroyed, listComputersOf } from "../store/visits.ts";
 import { AccessLog, Rights, Routes, Waker } from "../visits/index.ts";
 import type { Services } from "../work/index.ts";
 import { writtenAtAdmission, writtenAtSettling } from "./reconcilers.ts";
@@ -27,7 +27,7 @@ export interface VisitingParts {
   readonly events: EventLog;
   readonly listener: Listener;
   readonly projectsAddress: URL;
-  readonly computers: Pick<Computers, "reach">;
+  readonly computers: Pick<Computers, "reach" | "activity">;
   readonly services: Services;
   /** A project as operations answer it. */
   readonly viewOf: (projectId: string, signal: AbortSignal) => Promise<OperationOutput<"project.get">>;
@@ -56,8 +56,10 @@ export const createVisitingModule = (parts: VisitingParts): Module => {
     "right.find": async (shown) => ({ right: await rights.find(shown) }),
     "right.hold": async ({ ids }) => ({ held: await rights.hold(ids) }),
     "project.wake": (params, signal) => waker.wake(params, signal),
-    // Keeping awake what visitors use is `Activity`'s.
-    "visits.report": async () => ({}),
+    "visits.report": async ({ project_ids: ids }) => {
+      for (const { computer_id: id } of await listComputersOf(db, ids)) parts.computers.activity.touch(id);
+      return {};
+    },
     "access.record": async ({ records }) => {
       await access.record(records);
       return {};

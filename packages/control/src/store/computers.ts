@@ -279,6 +279,17 @@ export const desire = async (
   return row && toComputer(row);
 };
 
+/** All of it is there: it starts like any other from now on. */
+export const endFilling = async (db: Transaction, id: string, nowMs: number): Promise<Computer> =>
+  toComputer(
+    await db
+      .updateTable("computers")
+      .set({ filling: false, updated_at_ms: nowMs })
+      .where("id", "=", id)
+      .returningAll()
+      .executeTakeFirstOrThrow(),
+  );
+
 /** From now on the reconciler puts it back to a snapshot; earlier failures are forgiven. */
 export const beginRestoring = async (
   db: Transaction,

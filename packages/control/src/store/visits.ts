@@ -91,3 +91,17 @@ export const forgetDestroyed = async (db: Database, sinceMs: number): Promise<vo
       db,
     );
 };
+
+/** The computers of living projects among these; one of each project. */
+export const listComputersOf = (
+  db: Database,
+  projectIds: readonly string[],
+): Promise<readonly { readonly computer_id: string }[]> =>
+  projectIds.length === 0
+    ? Promise.resolve([])
+    : db
+        .selectFrom("projects")
+        .select("computer_id")
+        .where("id", "in", projectIds)
+        .where("state", "=", "living")
+        .execute();

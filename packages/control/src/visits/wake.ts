@@ -39,7 +39,7 @@ export interface WakerParts {
   readonly db: Database;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly computers: Pick<Computers, "reach">;
+  readonly computers: Pick<Computers, "reach" | "activity">;
   readonly services: WebServices;
   readonly rights: Pick<Rights, "holder">;
 }
@@ -86,9 +86,14 @@ export class Waker {
     const [own, other] = visitor ? [`visitor ${project.id}`, project.id] : [project.id, project.id];
     const known = this.#flights.get(other) ?? this.#flights.get(own);
     if (known) return known;
+    // From before its row is read, so that it does not fall asleep in between.
+    const done = this.#parts.computers.activity.use(project.computer_id);
     const flight = this.#bring(project, visitor)
       .catch((error: unknown) => this.#cameToNothing(error))
-      .finally(() => this.#flights.delete(own));
+      .finally(() => {
+        done();
+        this.#flights.delete(own);
+      });
     this.#flights.set(own, flight);
     // Whoever waits is told; there may be nobody by then.
     flight.catch(() => {});
@@ -123,7 +128,7 @@ export class Waker {
         retryAfterMs: dayMs - (this.#parts.clock.now() % dayMs),
         reason: "visitors have started it as often as they may today",
       });
-    const awake = await computers.reach(computer, signal);
+    const awake = await computers.reach(computer, signal, "visit");
     const reached = await services.bringUp(awake, service.id, hasFailed, signal);
     if (reached.state === "ready") return answer("ready", {});
     if (hasFailed(reached)) return this.#failed(awake, service, reached);

@@ -1,6 +1,7 @@
 import { HoldfastError } from "@holdfast/contract";
 import { type Agent, type Agents, AgentUnreachable } from "../domain/agents.ts";
 import type { Computer, Computers } from "../domain/computer.ts";
+import { usedAgent } from "./used-agent.ts";
 
 export interface CellParts {
   readonly agents: Agents;
@@ -10,7 +11,7 @@ export interface CellParts {
 /**
  * Uses the agent of a computer, waking it first if needed. When the agent turns out not to be there (its cell ended or was frozen since the
  * row was read) the computer is looked at again and `use` is called once more, unless the first call may have been done and must not be done
- * twice.
+ * twice. The computer counts as used until `use` is over, and until the end of what it has begun to stream.
  */
 export const withAgent = async <T>(
   { agents, computers }: CellParts,
@@ -19,13 +20,18 @@ export const withAgent = async <T>(
   use: (agent: Agent, computer: Computer) => Promise<T>,
   options: { readonly repeatable?: boolean } = {},
 ): Promise<T> => {
-  const awake = await computers.reach(computer, signal);
-  const agent = agents.of(computer.id);
+  const done = computers.activity.use(computer.id);
   try {
-    return await use(agent, awake);
-  } catch (error) {
-    if (!(error instanceof AgentUnreachable) || (error.begun && !options.repeatable)) throw error;
-    return use(agent, await computers.reachAgain(awake, signal));
+    const awake = await computers.reach(computer, signal);
+    const agent = usedAgent(agents.of(computer.id), () => computers.activity.use(computer.id));
+    try {
+      return await use(agent, awake);
+    } catch (error) {
+      if (!(error instanceof AgentUnreachable) || (error.begun && !options.repeatable)) throw error;
+      return await use(agent, await computers.reachAgain(awake, signal));
+    }
+  } finally {
+    done();
   }
 };
 
@@ -42,8 +48,15 @@ const notNow: ReadonlySet<string> = new Set([
 ]);
 
 /** Only while it is awake; undefined otherwise. For looking at what lives, which a sleeping computer has nothing to tell of. */
-export const agentIfAwake = ({ agents }: Pick<CellParts, "agents">, computer: Computer): Agent | undefined =>
-  computer.state === "awake" && computer.desiredState === "awake" ? agents.of(computer.id) : undefined;
+export const agentIfAwake = (
+  { agents, computers }: Pick<CellParts, "agents"> & Partial<Pick<CellParts, "computers">>,
+  computer: Computer,
+): Agent | undefined =>
+  computer.state === "awake" &&
+  computer.desiredState === "awake" &&
+  computers?.activity.isLeaving(computer.id) !== true
+    ? agents.of(computer.id)
+    : undefined;
 
 /** For what is admitted only where it can be carried out. */
 export const refuseFailed = (computer: Computer): Computer => {

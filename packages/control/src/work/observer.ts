@@ -3,6 +3,7 @@ import type { Logger } from "@holdfast/kit";
 import type { Agents } from "../domain/agents.ts";
 import type { CellObserver, Computer } from "../domain/computer.ts";
 import { forgetEnvironment } from "../store/destroyed.ts";
+import { forgetSchedules } from "../store/schedules.ts";
 import { deleteServices } from "../store/services.ts";
 import type { Transaction } from "../store/transaction.ts";
 import { type CrowdParts, untilCrowded } from "./crowd.ts";
@@ -18,8 +19,8 @@ export class WorkObserver implements CellObserver {
   }
 
   async started(computer: Computer, cellId: string): Promise<void> {
-    // A computer that is just being created has nothing to start and nothing to ask for.
-    if (computer.image === null) return;
+    // A computer that is just being created has nothing to start and nothing to ask for, unless it is a copy.
+    if (computer.image === null && computer.originSnapshotId === null) return;
     const { processes, services } = this.#parts;
     await services.start(computer);
     await processes.compare({ ...computer, cellId });
@@ -71,6 +72,7 @@ export class WorkObserver implements CellObserver {
     if (computer.desiredState !== "destroyed") return;
     await Promise.all([
       deleteServices(transaction, computer.id),
+      forgetSchedules(transaction, computer.id),
       forgetEnvironment(transaction, computer.id),
     ]);
   }

@@ -26,6 +26,7 @@ const exec = async (first: Error): Promise<{ answer: unknown; deleted: boolean }
   const launcher = new Launcher({
     agents: { of: () => ({ download: () => Promise.reject(first) }) },
     computers: {
+      activity: { use: () => () => {} },
       reach: () => Promise.resolve(computer),
       reachAgain: () => Promise.reject(new HoldfastError("host_full", "the host has no memory for it")),
     },

@@ -48,6 +48,7 @@ export class Processes {
     const row = await this.#row(computer, params.process);
     const agent = row.state === "ended" ? undefined : agentIfAwake(this.#parts, computer);
     if (!agent) return processView(row);
+    const done = this.#parts.computers.activity.use(computer.id);
     try {
       const state = await agent.plain(
         "processes.get",
@@ -60,12 +61,15 @@ export class Processes {
       if (error instanceof AgentFault || error instanceof AgentUnreachable)
         return processView(await this.#row(computer, row.id));
       throw error;
+    } finally {
+      done();
     }
   }
 
+  /** `merge`: both streams as one, in the order they came. */
   async output(
     computer: Computer,
-    params: OperationParams<"process.output">,
+    params: OperationParams<"process.output"> & { readonly merge?: boolean },
     signal: AbortSignal,
   ): Promise<OperationOutput<"process.output">> {
     const row = await this.#row(computer, params.process);

@@ -11,10 +11,13 @@ export const serviceStates = async (
 ): Promise<readonly AgentServiceState[]> => {
   const agent = agentIfAwake(parts, computer);
   if (!agent) return [];
+  const done = parts.computers.activity.look(computer.id);
   try {
     return (await agent.plain("services.list", {}, { signal })).services;
   } catch (error) {
     if (error instanceof AgentFault || error instanceof AgentUnreachable) return [];
     throw error;
+  } finally {
+    done();
   }
 };
