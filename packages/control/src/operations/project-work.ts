@@ -45,6 +45,9 @@ export interface ProjectWorkParts {
 export interface ProjectWork {
   readonly handlers: Handlers<Names>;
   readonly reconcilers: readonly OperationReconciler[];
+  readonly projects: Projects;
+  /** What changes one repository goes one after the other. */
+  readonly turns: Turns;
   /** A project as operations answer it. Throws `not_found`. */
   viewOf(projectId: string, signal: AbortSignal): Promise<ProjectView>;
   start(): void;
@@ -65,6 +68,8 @@ export const createProjectWork = (parts: ProjectWorkParts): ProjectWork => {
   const transfer = new Transfer({ ...parts, projects, views, turns });
   const caretaker = new Caretaker({ ...parts, creation });
   return {
+    projects,
+    turns,
     handlers: projectHandlers({
       db,
       creation,
