@@ -33,6 +33,8 @@ const steps: readonly (readonly string[])[] = [
   ["doors"],
   ["dispatch"],
   ["operations"],
+  // Snapshots carry projects along.
+  ["snapshots"],
   // Projects and schedules are made of what computers and their work offer.
   ["projects", "visits", "throwaway", "schedules"],
   ["authority", "agents", "computers", "work", "events", "evidence"],
