@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import pg from "pg";
-import { call, startWithKey, type TestControl } from "../../support/control.ts";
+import { call, startWithKey } from "../../support/control.ts";
 import { playSupervisor, type PlayedSupervisor } from "../../support/played-supervisor.ts";
 import { usePostgres } from "../../support/postgres.ts";
+import { query } from "../../support/query.ts";
 import { hangMs, until } from "../../support/until.ts";
 
 const postgres = usePostgres();
@@ -15,8 +15,11 @@ const useWarm = async (context: TestContext, warm: number) => {
     warm,
     key: { ceilings: { computers: 200, disk_bytes: 1e15, largest_size: "large" } },
   });
-  const rows = (): Promise<readonly WarmRow[]> =>
-    query(control, "select computer_id, state from warm_cells order by computer_id");
+  const rows = async (): Promise<readonly WarmRow[]> =>
+    (await query(
+      control.databaseUrl,
+      "select computer_id, state from warm_cells order by computer_id",
+    )) as unknown as readonly WarmRow[];
   const ready = async (count: number): Promise<void> =>
     until(
       `${count} are ready`,
@@ -58,10 +61,7 @@ test("50 claims at once on a pool of 10: each has its own, ten were started ahea
   assert.ok(ids.every((id) => supervisor.cells.get(id)?.warm === false));
   await ready(15);
   assert.ok((await rows()).every(({ computer_id }) => !ids.includes(computer_id)));
-  const events = await query<{ readonly kind: string; readonly target: string }>(
-    control,
-    "select kind, target from events order by id",
-  );
+  const events = await query(control.databaseUrl, "select kind, target from events order by id");
   for (const id of ids)
     assert.deepEqual(
       events.filter(({ target }) => target === id).map(({ kind }) => kind),
@@ -124,7 +124,7 @@ test("what an earlier control left half-made is destroyed, and what it left read
   const half = "cmp_0000000000000000000z";
   supervisor.volumes.set(half, supervisor.current.image);
   await query(
-    control,
+    control.databaseUrl,
     `insert into warm_cells (computer_id, node_id, size, state, made_at_ms) select '${half}', node_id, size, 'making', 1 from warm_cells limit 1`,
   );
   await control.restart();
@@ -137,17 +137,3 @@ interface WarmRow {
   readonly computer_id: string;
   readonly state: string;
 }
-
-/** On a connection of its own, so that the database can go away with its control. */
-const query = async <T extends pg.QueryResultRow = WarmRow>(
-  control: TestControl,
-  text: string,
-): Promise<readonly T[]> => {
-  const database = new pg.Client(control.databaseUrl);
-  await database.connect();
-  try {
-    return (await database.query<T>(text)).rows;
-  } finally {
-    await database.end();
-  }
-};
