@@ -9,6 +9,7 @@ import { createPool } from "./proxy/pool.ts";
 import { createUnreachable } from "./proxy/unreachable.ts";
 import { createWaker } from "./proxy/waker.ts";
 import { createRecords } from "./records/batch.ts";
+import { createReports } from "./records/reports.ts";
 import { createJudge } from "./rights/judge.ts";
 import { createRights } from "./rights/rights.ts";
 import { createWrongCredentials } from "./rights/wrong-credentials.ts";
@@ -58,6 +59,7 @@ export const startApp = (options: AppOptions): App => {
   });
   const rights = createRights({ control: forRights, clock, logger });
   const records = createRecords({ control: forRecords, clock, logger });
+  const reports = createReports({ control: forRecords, clock, logger });
   const wrong = createWrongCredentials(clock);
   const visits: VisitDoor = createVisitDoor({
     certificate: options.certificate,
@@ -72,6 +74,7 @@ export const startApp = (options: AppOptions): App => {
         waker: createWaker({ control: forWaking, clock, logger }),
         clock,
         unreachable: createUnreachable(clock, logger),
+        moved: (projectId) => reports.moved(projectId),
       },
       pages: createPages({ address: options.address, domain }),
       records,
@@ -94,6 +97,7 @@ export const startApp = (options: AppOptions): App => {
     watchRoutes({ control: forRoutes, table, clock, logger, signal: stopping.signal }),
     rights.watch(stopping.signal),
     records.run(stopping.signal),
+    reports.run(stopping.signal),
     sweep(),
   ];
 

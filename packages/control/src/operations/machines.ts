@@ -18,6 +18,7 @@ import type { Module } from "../domain/module.ts";
 import type { Relief } from "../domain/memory.ts";
 import { createProcessorLoad } from "../lib/processor.ts";
 import { candidatesOf, MemoryPressure } from "../memory/index.ts";
+import { deleteOldHolds } from "../store/holds.ts";
 import type { Store } from "../store/transaction.ts";
 import { createThrowawayTrees } from "../throwaway/index.ts";
 import { wantedOf, WarmPool } from "../warm/index.ts";
@@ -67,6 +68,9 @@ export interface Machines extends Module {
   readonly services: Services;
   readonly viewOf: ProjectWork["viewOf"];
 }
+
+/** Longer than any idle time is looked at from the end of a hold: that of a control that was away counts anew. */
+const holdsKeptMs = 24 * 3600 * 1000;
 
 /** Everything that is about computers, what runs on them and the projects there. */
 export const createMachinesModule = (parts: MachinesParts): Machines => {
@@ -175,7 +179,10 @@ export const createMachinesModule = (parts: MachinesParts): Machines => {
       return Promise.resolve();
     },
     notReady: () => watch.notReady(),
-    clean: () => schedules.clean(),
+    clean: async () => {
+      await deleteOldHolds(db, parts.clock.now() - holdsKeptMs);
+      await schedules.clean();
+    },
     stop: async () => {
       await snapshots.stop();
       await schedules.stop();

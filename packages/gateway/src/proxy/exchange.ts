@@ -97,6 +97,7 @@ export class Exchange implements UpstreamUser {
   /** What the visitor sends while the exchange `takes`. Answers from where on `piece` is none of it. */
   take(piece: Buffer): number {
     this.#patience.heardVisitor();
+    this.#moved();
     if (this.#phase === "tunnel") {
       this.#tunnelledBytes += piece.length;
       this.#toApp([piece]);
@@ -135,6 +136,7 @@ export class Exchange implements UpstreamUser {
 
   upstreamData(piece: Buffer): void {
     this.#patience.heardApp();
+    this.#moved();
     if (this.#phase === "tunnel") this.#send([piece]);
     else if (this.#phase === "asked") this.#answerHead(piece);
     else if (this.#writer) this.#answerBytes(this.#writer, [], piece, 0);
@@ -194,9 +196,14 @@ export class Exchange implements UpstreamUser {
     this.#upstream = upstream;
     this.#phase = "asked";
     this.#patience.asked();
+    this.#moved();
     upstream.attach(this);
     upstream.write(writeQuestion(head, told));
     if (!this.#body.ended) this.#visitor.bodyWanted();
+  }
+
+  #moved(): void {
+    this.#proxy.moved(this.#order.lane.projectId);
   }
 
   #toApp(pieces: readonly Piece[]): void {

@@ -18,6 +18,8 @@ export interface Proxy {
   readonly waker: Waker;
   readonly clock: Clock;
   readonly unreachable: Unreachable;
+  /** Bytes of a visit to this project went either way. */
+  readonly moved: (projectId: string) => void;
 }
 
 /** Where a visit goes that was let in. */
