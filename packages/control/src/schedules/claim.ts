@@ -134,10 +134,12 @@ const decide = (parts: ClaimParts, due: DueSchedule, nowMs: number): Decided => 
           }),
         ];
   const placed = places(due);
+  // In the order of their slots, though they are made in the same moment.
+  const ids = slots.map(() => parts.ids("run")).toSorted();
   const runs = slots.map(({ slotMs, cause }, index): NewRun => {
     const place = placed(index);
     return {
-      ...newRun(parts, schedule, nowMs),
+      ...newRun(ids[index] ?? parts.ids("run"), schedule, nowMs),
       principal_id: computer.principalId,
       cause,
       slot_ms: slotMs,
@@ -178,11 +180,11 @@ export const notStanding =
 
 /** What all new runs of a schedule have. */
 export const newRun = (
-  { ids }: { readonly ids: NewId },
+  id: string,
   schedule: ScheduleRow,
   nowMs: number,
 ): Omit<NewRun, "principal_id" | "cause" | "slot_ms" | "state" | "reason" | "process_id" | "ended_at_ms"> => ({
-  id: ids("run"),
+  id,
   schedule_id: schedule.id,
   account_id: schedule.account_id,
   computer_id: schedule.computer_id,

@@ -216,7 +216,7 @@ export class Runs {
     const { ids, clock, events } = this.#parts;
     const nowMs = clock.now();
     const skipped = made.state === "skipped";
-    const fresh = newRun(this.#parts, schedule, nowMs);
+    const fresh = newRun(ids("run"), schedule, nowMs);
     const [run] = await insertRuns(transaction, [
       {
         ...fresh,
