@@ -26,6 +26,7 @@ export {
   type InstanceSettings,
   type ProjectsSettings,
 } from "./instance/settings.ts";
+export { warmCells } from "./instance/warm.ts";
 export { findPostgresBinaries } from "./postgres/binaries.ts";
 export { makeCluster, readMajor, writeAccessFiles } from "./postgres/cluster.ts";
 export { createBackoff } from "./programs/backoff.ts";

@@ -3,6 +3,7 @@ import { hanging } from "@holdfast/cli/lines";
 import { placesOf } from "@holdfast/launcher";
 import type { HostArguments } from "../arguments.ts";
 import { proveHost } from "../doctor/host.ts";
+import { proveMemory } from "../doctor/memory.ts";
 import { proveLayers, provePrograms, readStages } from "../doctor/programs.ts";
 import { proveProjects } from "../doctor/projects.ts";
 import { findInstance } from "../find-instance.ts";
@@ -19,6 +20,7 @@ export const doctor = async (options: HostArguments): Promise<number> => {
     ...(await proveHost(settings)),
     ...provePrograms(statuses, placesOf(settings.instance, settings.data).log),
     ...(await proveProjects(settings)),
+    ...(hasSupervisor ? await proveMemory(settings, statuses) : []),
     ...(hasSupervisor ? await proveLayers(settings) : []),
   ];
   const stages = await readStages(settings);
