@@ -42,8 +42,9 @@ export interface Shared {
 /** The parts of control. Their handlers together are the table that dispatch serves; two may not claim one operation. */
 export const createModules = (shared: Shared): readonly Module[] => {
   const machines = createMachinesModule(shared);
-  const { computers, services, viewOf } = machines;
-  return [...coreModules(shared), machines, createVisitingModule({ ...shared, computers, services, viewOf })];
+  const { computers, resting, services, viewOf } = machines;
+  const visiting = createVisitingModule({ ...shared, computers, resting, services, viewOf });
+  return [...coreModules(shared), machines, visiting];
 };
 
 /** What stands without any computer: who there is, and what was done. */

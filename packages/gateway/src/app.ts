@@ -14,6 +14,7 @@ import { createJudge } from "./rights/judge.ts";
 import { createRights } from "./rights/rights.ts";
 import { createWrongCredentials } from "./rights/wrong-credentials.ts";
 import { createTrade } from "./rights/trade.ts";
+import { createResting } from "./routes/resting.ts";
 import { createRouteTable } from "./routes/table.ts";
 import { watchRoutes } from "./routes/watch.ts";
 
@@ -47,7 +48,8 @@ export const startApp = (options: AppOptions): App => {
   const client = () =>
     createRpcClient({ path: options.controlSocket, methods: controlGatewayMethods, clock });
   // Each on a connection of its own: what is long (routes, records, waking) does not hold up rights.
-  const [forRoutes, forRights, forWaking, forRecords] = [client(), client(), client(), client()];
+  const [forRoutes, forResting] = [client(), client()];
+  const [forRights, forWaking, forRecords] = [client(), client(), client()];
 
   const pool = createPool({
     ingressPath: options.ingressPath ?? ((computerId) => ingressSocketPath(options.instance, computerId)),
@@ -59,6 +61,7 @@ export const startApp = (options: AppOptions): App => {
   });
   const rights = createRights({ control: forRights, clock, logger });
   const records = createRecords({ control: forRecords, clock, logger });
+  const resting = createResting({ control: forResting, clock, logger });
   const reports = createReports({ control: forRecords, clock, logger });
   const wrong = createWrongCredentials(clock);
   const visits: VisitDoor = createVisitDoor({
@@ -74,6 +77,7 @@ export const startApp = (options: AppOptions): App => {
         waker: createWaker({ control: forWaking, clock, logger }),
         clock,
         unreachable: createUnreachable(clock, logger),
+        resting,
         moved: (projectId) => reports.moved(projectId),
       },
       pages: createPages({ address: options.address, domain }),
@@ -98,6 +102,7 @@ export const startApp = (options: AppOptions): App => {
     rights.watch(stopping.signal),
     records.run(stopping.signal),
     reports.run(stopping.signal),
+    resting.run(stopping.signal),
     sweep(),
   ];
 
@@ -116,6 +121,7 @@ export const startApp = (options: AppOptions): App => {
       pool.close();
       stopping.abort();
       forRoutes.close();
+      forResting.close();
       await Promise.all(loops);
       for (const control of [forRights, forWaking, forRecords]) control.close();
     },

@@ -23,6 +23,8 @@ export interface FakeControl {
   /** How long it takes to say which rights hold. */
   holdMs: number;
   onWake: (projectId: string, rightId: string | null) => Promise<Wake> | Wake;
+  /** Says that a computer rests, or does not any more. */
+  rests(computerId: string, rests: boolean): void;
   /** Takes no calls until it is started again. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -35,6 +37,12 @@ export const startControl = async (path: string): Promise<FakeControl> => {
   const ready: Wake = { state: "ready", retry_after_ms: 0, reason: null, log: null };
   const find = (rights: ReadonlyMap<string, Right>, id: string): boolean =>
     [...rights.values()].some((right) => right.id === id);
+
+  const resting = {
+    revision: 0,
+    changed: Promise.withResolvers<void>(),
+    computers: [] as { computer_id: string; rests: boolean }[],
+  };
 
   const control: FakeControl = {
     rights: new Map(),
@@ -50,6 +58,12 @@ export const startControl = async (path: string): Promise<FakeControl> => {
       }
       changed.resolve();
       changed = Promise.withResolvers();
+    },
+    rests: (id, rests) => {
+      resting.revision += 1;
+      resting.computers = [{ computer_id: id, rests }];
+      resting.changed.resolve();
+      resting.changed = Promise.withResolvers();
     },
     stop: async () => {
       await server?.close();
@@ -93,6 +107,15 @@ export const startControl = async (path: string): Promise<FakeControl> => {
     "visits.report": async (params) => {
       control.calls.push({ method: "visits.report", params });
       return {};
+    },
+    "resting.watch": async ({ after, wait_ms }, signal) => {
+      if (resting.revision <= after && wait_ms > 0) {
+        const ended = new Promise<void>((resolve) => {
+          signal.addEventListener("abort", () => resolve(), { once: true });
+        });
+        await Promise.race([resting.changed.promise, ended]);
+      }
+      return { next: resting.revision, computers: resting.revision > after ? resting.computers : [] };
     },
     "access.record": async ({ records }) => {
       control.records.push(...records);

@@ -118,6 +118,20 @@ export const controlGatewayMethods = {
     params: z.object({ project_ids: z.array(idSchema("project")).max(limits.routesPerReply) }),
     result: z.object({}),
   },
+  /**
+   * Computers that have begun to rest (frozen, or with no cell), or run again, since revision `after`, oldest change first; ask again from `next`.
+   * With nothing new it waits up to `wait_ms`. Only a hint: one that rests is woken before it is spoken to, instead of waiting for its silence.
+   * Revisions grow over starts of control; a `next` that is smaller than `after` means that all is to be asked anew, from 0.
+   */
+  "resting.watch": {
+    params: z.object({ after: count, wait_ms: z.number().int().min(0).max(limits.waitMs) }),
+    result: z.object({
+      next: count,
+      computers: z
+        .array(z.object({ computer_id: idSchema("computer"), rests: z.boolean() }))
+        .max(limits.routesPerReply),
+    }),
+  },
   "access.record": {
     params: z.object({ records: z.array(accessRecord).max(limits.accessRecordsPerBatch) }),
     result: z.object({}),

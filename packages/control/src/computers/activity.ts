@@ -1,5 +1,6 @@
 import type { Clock } from "@holdfast/kit";
 import type { Activity } from "../domain/computer.ts";
+import { RestingChanges } from "./resting-changes.ts";
 
 interface Known {
   /** What is under way. */
@@ -15,14 +16,16 @@ interface Known {
  * a moment ago, are not to be believed.
  */
 export class ComputerActivity implements Activity {
-  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #clock: Pick<Clock, "monotonic" | "after" | "now">;
   readonly #startedAt: number;
   readonly #known = new Map<string, Known>();
   /** Set before a cell is frozen or stopped, taken away when one runs again. */
   readonly #leaving = new Set<string>();
+  readonly #changes: RestingChanges;
 
-  constructor(clock: Pick<Clock, "monotonic">) {
+  constructor(clock: Pick<Clock, "monotonic" | "after" | "now">) {
     this.#clock = clock;
+    this.#changes = new RestingChanges(clock);
     this.#startedAt = clock.monotonic();
   }
 
@@ -69,7 +72,9 @@ export class ComputerActivity implements Activity {
    * before are counted by `inUse`: nobody is in between.
    */
   leave(computerId: string): void {
+    if (this.#leaving.has(computerId)) return;
     this.#leaving.add(computerId);
+    this.#changes.note(computerId, true);
   }
 
   isLeaving(computerId: string): boolean {
@@ -78,11 +83,17 @@ export class ComputerActivity implements Activity {
 
   /** Its cell runs. */
   stays(computerId: string): void {
-    this.#leaving.delete(computerId);
+    if (this.#leaving.delete(computerId)) this.#changes.note(computerId, false);
+  }
+
+  /** What has changed about who is leaving. */
+  get resting(): Pick<RestingChanges, "watch"> {
+    return this.#changes;
   }
 
   forget(computerId: string): void {
     this.#leaving.delete(computerId);
+    this.#changes.forget(computerId);
     if (!this.inUse(computerId)) this.#known.delete(computerId);
   }
 

@@ -3,6 +3,7 @@ import type { Clock, Logger, RpcClient } from "@holdfast/kit";
 import type { Computer } from "../domain/computer.ts";
 import { listLiving } from "../store/computers.ts";
 import type { Database } from "../store/transaction.ts";
+import type { ComputerActivity } from "./activity.ts";
 import { decide } from "./decide.ts";
 import { awayDelay } from "./failures.ts";
 import type { Reconciler } from "./reconciler.ts";
@@ -20,6 +21,7 @@ export interface WatchParts {
   readonly nodeId: string;
   readonly supervisor: RpcClient<SupervisorMethods>;
   readonly reconciler: Reconciler;
+  readonly activity: Pick<ComputerActivity, "leave">;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -56,13 +58,16 @@ export class Watch {
   }
 
   async #sweep(): Promise<void> {
-    const { supervisor, reconciler } = this.#parts;
+    const { activity, supervisor, reconciler } = this.#parts;
     const { cells } = await supervisor.call("cell.list", {});
     this.#away = undefined;
     const byComputer = new Map(cells.map((cell) => [cell.computer_id, cell]));
-    for await (const computer of this.#living())
+    for await (const computer of this.#living()) {
+      // As this control has not put it to sleep itself.
+      if (!this.#swept && computer.state === "asleep") activity.leave(computer.id);
       if (decide(computer, byComputer.get(computer.id) ?? "none") !== "none")
         reconciler.nudge(computer.id, { verify: true });
+    }
     this.#swept = true;
   }
 

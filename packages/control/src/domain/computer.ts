@@ -2,14 +2,7 @@ import type { ComputerSize, ErrorCode } from "@holdfast/contract";
 import type { Transaction } from "../store/transaction.ts";
 import type { Principal } from "./principal.ts";
 
-export type ComputerState =
-  | "creating"
-  | "awake"
-  | "asleep"
-  | "stopped"
-  | "archived"
-  | "failed"
-  | "destroyed";
+export type ComputerState = "creating" | "awake" | "asleep" | "stopped" | "archived" | "failed" | "destroyed";
 export type DesiredState = "awake" | "asleep" | "stopped" | "archived" | "destroyed";
 
 /** Why a computer moves. Events of transitions carry it as `cause`. */
@@ -117,6 +110,22 @@ export interface Activity {
   isLeaving(computerId: string): boolean;
   /** For how long nothing has happened on it, milliseconds; 0 while something is under way. */
   quietMs(computerId: string): number;
+}
+
+export interface RestingChange {
+  readonly id: string;
+  readonly rests: boolean;
+}
+
+/** Tells as it happens which computers rest. Filled by `computers/`. */
+export interface RestingWatch {
+  /** What changed after a revision, oldest first, at most `most`; waits for something. Ends early with the signal. */
+  watch(
+    after: number,
+    waitMs: number,
+    most: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly next: number; readonly changes: readonly RestingChange[] }>;
 }
 
 /** Puts computers to rest though nobody asked for it. Filled by `computers/`. */

@@ -12,7 +12,7 @@ import {
 } from "../computers/index.ts";
 import type { NewToken } from "../authority/tokens.ts";
 import type { CeilingCheck } from "../domain/ceilings.ts";
-import type { Computers } from "../domain/computer.ts";
+import type { Computers, RestingWatch } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { Module } from "../domain/module.ts";
 import type { Relief } from "../domain/memory.ts";
@@ -65,6 +65,7 @@ export interface MachinesParts {
 /** What serving visitors needs of it. */
 export interface Machines extends Module {
   readonly computers: Computers;
+  readonly resting: RestingWatch;
   readonly services: Services;
   readonly viewOf: ProjectWork["viewOf"];
 }
@@ -100,7 +101,7 @@ export const createMachinesModule = (parts: MachinesParts): Machines => {
   const reconciler = new Reconciler({ ...parts, moves, activity, relief });
   const computers = new LivingComputers({ ...parts, db, reconciler, activity });
   const sleeper = new Sleeper({ ...parts, reconciler, activity });
-  const watch = new Watch({ ...parts, db, nodeId, reconciler });
+  const watch = new Watch({ ...parts, db, nodeId, reconciler, activity });
   const warm = new WarmPool({
     ...parts,
     wanted: wantedOf(parts.warm ?? 0),
@@ -119,7 +120,13 @@ export const createMachinesModule = (parts: MachinesParts): Machines => {
   const files = new Files(cell);
   const services = new Services({ ...parts, ...cell, db, keeper: serviceKeeper });
   const processes = new Processes({ ...cell, db, keeper });
-  const schedules = createScheduleWork({ ...parts, ...cell, keeper, processes, forks: () => snapshots.forks });
+  const schedules = createScheduleWork({
+    ...parts,
+    ...cell,
+    keeper,
+    processes,
+    forks: () => snapshots.forks,
+  });
   const projects = createProjectWork({
     ...parts,
     ...cell,
@@ -140,6 +147,7 @@ export const createMachinesModule = (parts: MachinesParts): Machines => {
   });
   return {
     computers,
+    resting: activity.resting,
     services,
     viewOf: projects.viewOf,
     handlers: {

@@ -1,8 +1,8 @@
-import type { OperationOutput } from "@holdfast/contract";
+import { limits, type OperationOutput } from "@holdfast/contract";
 import type { Clock, Logger, NewId } from "@holdfast/kit";
 import { createStrangers } from "../authority/strangers.ts";
 import type { NewToken } from "../authority/tokens.ts";
-import type { Computers } from "../domain/computer.ts";
+import type { Computers, RestingWatch } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { Module } from "../domain/module.ts";
 import type { Visits } from "../domain/visits.ts";
@@ -28,6 +28,7 @@ export interface VisitingParts {
   readonly listener: Listener;
   readonly projectsAddress: URL;
   readonly computers: Pick<Computers, "reach" | "activity">;
+  readonly resting: RestingWatch;
   readonly services: Services;
   /** A project as operations answer it. */
   readonly viewOf: (projectId: string, signal: AbortSignal) => Promise<OperationOutput<"project.get">>;
@@ -59,6 +60,10 @@ export const createVisitingModule = (parts: VisitingParts): Module => {
     "visits.report": async ({ project_ids: ids }) => {
       for (const { computer_id: id } of await listComputersOf(db, ids)) parts.computers.activity.touch(id);
       return {};
+    },
+    "resting.watch": async ({ after, wait_ms: waitMs }, signal) => {
+      const { next, changes } = await parts.resting.watch(after, waitMs, limits.routesPerReply, signal);
+      return { next, computers: changes.map(({ id, rests }) => ({ computer_id: id, rests })) };
     },
     "access.record": async ({ records }) => {
       await access.record(records);

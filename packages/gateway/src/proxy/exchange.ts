@@ -84,6 +84,8 @@ export class Exchange implements UpstreamUser {
 
   start(): void {
     const { lane, head } = this.#order;
+    // It is woken first; what was kept open is there afterwards.
+    if (this.#proxy.resting.rests(lane.computerId)) return this.#open();
     const idle = this.#proxy.pool.takeIdle(lane, mayBeRepeated(head) ? Infinity : freshMs);
     if (idle) this.#ask(idle);
     else this.#open();

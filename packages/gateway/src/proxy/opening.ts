@@ -1,6 +1,7 @@
 import { limits } from "@holdfast/contract";
 import type { Clock } from "@holdfast/kit";
 import type { Failure } from "./failure.ts";
+import type { Resting } from "../routes/resting.ts";
 import type { LaneKey, Pool } from "./pool.ts";
 import type { Unreachable } from "./unreachable.ts";
 import type { Upstream } from "./upstream.ts";
@@ -18,6 +19,7 @@ export interface Proxy {
   readonly waker: Waker;
   readonly clock: Clock;
   readonly unreachable: Unreachable;
+  readonly resting: Pick<Resting, "rests" | "runs">;
   /** Bytes of a visit to this project went either way. */
   readonly moved: (projectId: string) => void;
 }
@@ -36,12 +38,18 @@ export interface Destination {
  * `limits.visitWakeMs`, or when `wanted` says that nobody waits any more. Never rejects.
  */
 export const openLane = async (
-  { pool, waker, clock, unreachable }: Proxy,
+  { pool, waker, clock, unreachable, resting }: Proxy,
   { isWeb, lane, rightId }: Destination,
   wanted: () => boolean,
 ): Promise<Upstream | Failure> => {
   const until = clock.monotonic() + limits.visitWakeMs;
   let wokenAt = -Infinity;
+  if (resting.rests(lane.computerId)) {
+    const failure = failureOf(await waker.wake(lane.projectId, rightId));
+    if (failure) return failure;
+    resting.runs(lane.computerId);
+    wokenAt = clock.monotonic();
+  }
   for (;;) {
     const opened = await pool.open(lane, wokenAt === -Infinity ? awakeAnswersMs : wokenAnswersMs);
     if (typeof opened !== "string") return opened;

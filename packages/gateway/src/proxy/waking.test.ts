@@ -195,3 +195,27 @@ test("who comes to a published project with a right starts it when visitors may 
   assert.equal(statusOf(told), 502);
   assert.match(told, /the last line/);
 });
+
+test("one that is known to rest is woken before it is spoken to, also where a connection is kept open", async (context) => {
+  const bed = await startBed(context);
+  const app = await startTestApp(context);
+  const project = await bed.project("mine", app.port, everything);
+  const wakes = () => bed.control.calls.filter(({ method }) => method === "project.wake").length;
+  const reused = "GET / HTTP/1.1\r\nHost: mine.holdfast.test\r\n\r\n";
+  assert.equal(statusOf(await bed.raw(reused, 300)), 200);
+  assert.equal(wakes(), 0);
+  project.agent.frozen = true;
+  bed.control.onWake = () => {
+    project.agent.frozen = false;
+    return ready;
+  };
+  bed.control.rests(project.route.computer_id, true);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const began = performance.now();
+  assert.equal(statusOf(await bed.raw(get(project.host))), 200);
+  context.diagnostic(`answered after ${Math.round(performance.now() - began)} ms`);
+  assert.equal(wakes(), 1);
+  // It is not asked for again: it was woken, whatever control has said since.
+  assert.equal(statusOf(await bed.raw(get(project.host))), 200);
+  assert.equal(wakes(), 1);
+});

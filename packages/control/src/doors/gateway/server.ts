@@ -26,6 +26,7 @@ export const createGatewayDoor = (parts: {
       "right.hold": async (params, signal) => visits()["right.hold"](params, signal),
       "project.wake": async (params, signal) => visits()["project.wake"](params, signal),
       "visits.report": async (params, signal) => visits()["visits.report"](params, signal),
+      "resting.watch": async (params, signal) => visits()["resting.watch"](params, signal),
       "access.record": async (params, signal) => visits()["access.record"](params, signal),
     },
   });
