@@ -4,6 +4,7 @@ import { card, type Column, table } from "./table.ts";
 
 type Project = OperationOutput<"project.get">;
 type Service = Project["services"][number];
+type Schedule = Project["schedules"][number];
 type Deployment = NonNullable<Project["deployment"]>;
 type Rules = NonNullable<Project["published"]>;
 
@@ -35,7 +36,7 @@ export const projectTexts: { readonly [N in OperationName]?: (output: unknown, s
 };
 
 const projectText = (project: Project, { now, width }: Sheet): string => {
-  const { definition, deployment, services } = project;
+  const { definition, deployment, schedules, services } = project;
   const entries: readonly (readonly [string, string])[] = [
     ["address", project.address],
     ["visibility", visibilityOf(project)],
@@ -60,7 +61,11 @@ const projectText = (project: Project, { now, width }: Sheet): string => {
     entries.filter(([, value]) => value !== ""),
     width,
   );
-  return services.length === 0 ? told : `${told}\n${table(services, serviceColumns, now, width)}`;
+  return [
+    told,
+    ...(services.length === 0 ? [] : [table(services, serviceColumns, now, width)]),
+    ...(schedules.length === 0 ? [] : [table(schedules, scheduleColumns, now, width)]),
+  ].join("\n");
 };
 
 const serviceColumns: readonly Column<Service>[] = [
@@ -69,6 +74,20 @@ const serviceColumns: readonly Column<Service>[] = [
   { head: "PORT", cell: ({ port }) => String(port ?? "-") },
   { head: "RESTARTS", cell: ({ restarts }) => String(restarts) },
   { head: "REASON", cell: ({ reason }) => reason ?? "-" },
+];
+
+const scheduleColumns: readonly Column<Schedule>[] = [
+  { head: "SCHEDULE", cell: ({ name }) => name },
+  { head: "STATE", cell: ({ state }) => state },
+  { head: "NEXT", cell: ({ next_slot: next }, now) => (next === null ? "-" : formatAge(next, now)) },
+  {
+    head: "LAST RUN",
+    cell: ({ last_run: last }, now) =>
+      last === null
+        ? "-"
+        : `${last.state.replaceAll("_", " ")} ${formatAge(last.ended_at ?? last.created_at, now)}`,
+  },
+  { head: "REASON", cell: ({ last_run: last }) => last?.reason ?? "-" },
 ];
 
 /** `private`, `published`, or `published: POST /hooks/*` when only that is open. */

@@ -82,6 +82,7 @@ const project = (fields: Partial<Project>): Project => ({
   state: "running",
   services: [service({ id: "svc_2", name: "shop-web", port: 20_000, restarts: 3 })],
   deployment: null,
+  schedules: [],
   owner: "prn_1",
   next: [],
   created_at: at,
