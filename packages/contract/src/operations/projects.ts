@@ -98,6 +98,25 @@ export const projectView = z.looseObject({
     .describe("How its web service does"),
   services: z.array(serviceView).describe("Its services as they are deployed"),
   deployment: deploymentView.nullable().describe("The last one"),
+  schedules: z
+    .array(
+      z.looseObject({
+        id: idSchema("schedule"),
+        name: z.string(),
+        state: z.enum(["active", "paused", "ended"]),
+        next_slot: timestamp.nullable(),
+        last_run: z
+          .looseObject({
+            id: idSchema("run"),
+            state: z.string(),
+            reason: z.string().nullable(),
+            created_at: timestamp,
+            ended_at: timestamp.nullable(),
+          })
+          .nullable(),
+      }),
+    )
+    .describe("What runs for it at set times, each with its last run"),
   owner: z.string().describe("The principal it belongs to"),
   next: z.array(z.string()).describe("What to do next"),
   created_at: timestamp,

@@ -15,6 +15,7 @@ import {
 } from "../projects/index.ts";
 import { deploymentOfOperation } from "../store/deployments.ts";
 import { getProject, type ProjectRow } from "../store/projects.ts";
+import { summariesOfProjects } from "../store/runs.ts";
 import { listServicesOfProjects } from "../store/services.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
 import { bodyOf } from "./body.ts";
@@ -127,7 +128,8 @@ export const deployReconciler = (projectsAddress: URL): OperationReconciler => (
     const row = deployment && (await getProject(transaction, deployment.project_id));
     if (!deployment || !row) return { outcome: "failed", error: "unavailable" };
     const services = await listServicesOfProjects(transaction, [row.id]);
-    const project = projectView(row, { services, states: [], deployment }, projectsAddress);
+    const schedules = await summariesOfProjects(transaction, [row.id]);
+    const project = projectView(row, { services, states: [], deployment, schedules }, projectsAddress);
     return { outcome: "succeeded", output: { project, deployment: deploymentView(deployment) } };
   },
 });

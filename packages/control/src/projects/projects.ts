@@ -18,6 +18,7 @@ import {
   type ProjectRow,
   touchRoute,
 } from "../store/projects.ts";
+import { deleteSchedules } from "../store/schedules.ts";
 import { deleteServicesOfProject, nextRevision } from "../store/services.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
 import { type CellParts, refuseFailed, type ServiceKeeper, withAgent } from "../work/index.ts";
@@ -190,6 +191,7 @@ export class Projects {
     const [destroyed] = await destroyProjects(transaction, { id: project.id }, clock.now());
     if (!destroyed) return { target: project.id, project, computer };
     await deleteServicesOfProject(transaction, project.id);
+    await deleteSchedules(transaction, { projectId: project.id }, "its project was destroyed");
     await nextRevision(transaction, computer.id);
     await events.append(transaction, projectEvent(destroyed, "project.destroyed"));
     await touchRoute(transaction, project.id);

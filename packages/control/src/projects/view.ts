@@ -1,9 +1,10 @@
 import { type AgentServiceState, opensEverything, type OperationOutput } from "@holdfast/contract";
 import { serviceName } from "../domain/project.ts";
 import { projectAddress } from "../lib/address.ts";
-import { timestamp } from "../lib/timestamp.ts";
+import { timestamp, timestampOrNull } from "../lib/timestamp.ts";
 import type { DeploymentRow } from "../store/deployments.ts";
 import type { ProjectRow } from "../store/projects.ts";
+import type { ScheduleSummary } from "../store/runs.ts";
 import type { ServiceRow } from "../store/services.ts";
 import { type ServiceView, serviceView } from "../work/index.ts";
 import { folderOf } from "./definition.ts";
@@ -17,6 +18,7 @@ export interface Seen {
   /** What the computer's agent says; nothing while it is not awake. */
   readonly states: readonly AgentServiceState[];
   readonly deployment: DeploymentRow | undefined;
+  readonly schedules: readonly ScheduleSummary[];
 }
 
 /** `projectsAddress` is the origin of projects without the slug. */
@@ -42,6 +44,7 @@ export const projectView = (row: ProjectRow, seen: Seen, projectsAddress: URL): 
     state: stateOf(row, services),
     services,
     deployment: seen.deployment ? deploymentView(seen.deployment) : null,
+    schedules: seen.schedules.map(summaryView),
     owner: row.principal_id,
     next: [],
     created_at: timestamp(row.created_at_ms),
@@ -59,6 +62,22 @@ export const deploymentView = (row: DeploymentRow): DeploymentView => ({
   principal: row.principal_id,
   definition_version: String(row.definition_version),
   deployed_at: timestamp(row.at_ms),
+});
+
+const summaryView = ({ schedule, last }: ScheduleSummary): ProjectView["schedules"][number] => ({
+  id: schedule.id,
+  name: schedule.name,
+  state: schedule.state === "deleted" ? "ended" : schedule.state,
+  next_slot: timestampOrNull(schedule.next_slot_ms),
+  last_run: last
+    ? {
+        id: last.id,
+        state: last.state,
+        reason: last.reason,
+        created_at: timestamp(last.created_at_ms),
+        ended_at: timestampOrNull(last.ended_at_ms),
+      }
+    : null,
 });
 
 const stateOf = (row: ProjectRow, services: readonly ServiceView[]): ProjectView["state"] => {

@@ -5,6 +5,7 @@ import { noProject } from "../domain/project.ts";
 import { getComputers } from "../store/computers.ts";
 import { lastDeployments } from "../store/deployments.ts";
 import { getProject, type ProjectRow } from "../store/projects.ts";
+import { summariesOfProjects } from "../store/runs.ts";
 import { listServicesOfProjects, type ServiceRow } from "../store/services.ts";
 import type { Database } from "../store/transaction.ts";
 import { type CellParts, serviceStates } from "../work/index.ts";
@@ -54,9 +55,10 @@ export class ProjectViews {
   ): Promise<readonly ProjectView[]> {
     const { db, projectsAddress } = this.#parts;
     const ids = projects.map(({ id }) => id);
-    const [services, deployments] = await Promise.all([
+    const [services, deployments, schedules] = await Promise.all([
       listServicesOfProjects(db, ids),
       lastDeployments(db, ids),
+      summariesOfProjects(db, ids),
     ]);
     const states = known ?? (await this.#states(services, signal));
     return projects.map((row) =>
@@ -66,6 +68,7 @@ export class ProjectViews {
           services: services.filter(({ project_id }) => project_id === row.id),
           states,
           deployment: deployments.get(row.id),
+          schedules: schedules.filter(({ schedule }) => schedule.project_id === row.id),
         },
         projectsAddress,
       ),

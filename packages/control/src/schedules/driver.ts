@@ -1,24 +1,15 @@
 import { type AgentProcessState, HoldfastError } from "@holdfast/contract";
-import type { Clock, CrashPoint, Logger, NewId } from "@holdfast/kit";
+import type { Logger } from "@holdfast/kit";
 import { AgentFault, AgentUnreachable } from "../domain/agents.ts";
 import type { Computer } from "../domain/computer.ts";
-import type { Forks } from "../domain/snapshots.ts";
-import { getComputer, lockComputer } from "../store/computers.ts";
+import { getComputer } from "../store/computers.ts";
 import { getProcessById, type ProcessRow } from "../store/processes.ts";
-import {
-  beginRetry,
-  forkGone,
-  getRun,
-  isActive,
-  type RunEnd,
-  type RunRow,
-  setFork,
-  startRun,
-} from "../store/runs.ts";
-import { type CellParts, commandText, seenOf, withAgent, withSeen } from "../work/index.ts";
+import { beginRetry, getRun, isActive, type RunEnd, type RunRow } from "../store/runs.ts";
+import { withAgent } from "../work/index.ts";
+import { type AsideParts, forkFor, letForkGo } from "./aside.ts";
 import { endProcess, readTail, specOf, verdictOn } from "./attempt.ts";
-import { endAttempt, type Ended, type EndingParts, endOf } from "./ending.ts";
-import { runEvent } from "./events.ts";
+import { endAttempt, type Ended, endOf } from "./ending.ts";
+import { handOver, type HandingParts } from "./handing.ts";
 import type { Lane } from "./lane.ts";
 
 /** How long a run waits for a computer that cannot be reached, or for a host that has no room. */
@@ -28,15 +19,9 @@ const longestRetryMs = 15_000;
 /** Waits are cut into such pieces: a wall clock may be set meanwhile. */
 const longestSleepMs = 10_000;
 const endWaitMs = 50_000;
-/** A fork lives this much longer than what runs in it may take. */
-const forkSpareMs = 30 * 60_000;
 
-export interface DriverParts extends EndingParts, CellParts {
-  readonly forks: Forks;
+export interface DriverParts extends HandingParts, AsideParts {
   readonly logger: Logger;
-  readonly clock: Clock;
-  readonly ids: NewId;
-  readonly crashPoint: CrashPoint;
   /** Runs that are started, and those whose computer is woken for them, at the same time. */
   readonly starting: Lane;
   readonly waking: Lane;
@@ -125,7 +110,7 @@ export class Driver {
       await this.#end(this.#unstarted("it was cancelled"));
       return true;
     }
-    await this.#letForkGo();
+    this.#run = await letForkGo(this.#parts, run);
     this.#parts.uses(run, false);
     const waitMs = (run.retry_at_ms ?? 0) - clock.now();
     if (waitMs > 0) await this.#sleep(Math.min(waitMs, longestSleepMs));
@@ -155,14 +140,16 @@ export class Driver {
     try {
       const awake = isAwake ? computer : await waking.run("", () => this.#reach(computer));
       if (this.#poke.signal.aborted) return true;
-      const { started, on } = await starting.run(computer.id, () =>
-        this.#hand(run, specOf(run, definition, awake), awake, isAwake ? null : computer.state),
+      const owner = await this.#owner();
+      this.#unhanded = false;
+      const where = { computer: awake, woke: isAwake ? null : wokeFrom(computer.state), owner };
+      const { on, started } = await starting.run(computer.id, () =>
+        handOver(this.#parts, run, specOf(run, definition, awake), where, this.#stopping),
       );
-      if (!started) {
-        await this.#notWanted(on, run.process_id);
-        return true;
-      }
-      this.#run = started;
+      if (started) {
+        this.#run = started.run;
+        this.#handed = { computer: on, row: started.row };
+      } else await this.#notWanted(on, run.process_id);
       return true;
     } catch (error) {
       this.#computer = undefined;
@@ -194,47 +181,6 @@ export class Driver {
       AbortSignal.any([this.#stopping, this.#poke.signal]),
       "schedule",
     );
-  }
-
-  /** Hands the process over, and writes down that it runs. `started` undefined: by then nobody wanted it any more. */
-  async #hand(
-    run: RunRow & { readonly process_id: string },
-    spec: ReturnType<typeof specOf>,
-    computer: Computer,
-    before: Computer["state"] | null,
-  ): Promise<{ readonly started: RunRow | undefined; readonly on: Computer }> {
-    const { store, keeper, events, clock, crashPoint } = this.#parts;
-    this.#unhanded = false;
-    const owner = await this.#owner();
-    crashPoint("run-before-started");
-    const { state, on } = await withAgent(
-      this.#parts,
-      computer,
-      this.#stopping,
-      async (agent, awake) => ({
-        state: await agent.plain("processes.start", spec, { signal: this.#stopping }),
-        on: awake,
-      }),
-      { repeatable: true },
-    );
-    crashPoint("run-handed-over");
-    const nowMs = clock.now();
-    const command = commandText("shell" in spec ? { command: spec.shell } : { argv: spec.argv });
-    const started = await store.transaction(async (transaction) => {
-      const handed = { computerId: on.id, cellId: on.cellId, command, woke: wokeFrom(before), nowMs };
-      const now = await startRun(transaction, run, handed);
-      if (!now) return undefined;
-      const row = listed(now, handed);
-      const seen = seenOf(state, on.cellId, nowMs);
-      await Promise.all([
-        keeper.written(transaction, on, row, seen).execute(),
-        run.attempt === 1 && events.append(transaction, runEvent(now, owner, "started")),
-      ]);
-      this.#handed = { computer: on, row: withSeen(row, seen) };
-      return now;
-    });
-    crashPoint("run-started");
-    return { started, on };
   }
 
   /** Waits for the end of what runs; ends it when that is wanted. */
@@ -344,48 +290,22 @@ export class Driver {
     const ended = await endAttempt(this.#parts, this.#run, end, await this.#owner(), seen);
     if (ended.run) this.#run = ended.run;
     else await this.#reread();
-    await this.#letForkGo().catch(() => {});
+    // What is left is looked for from time to time.
+    const now = this.#run;
+    this.#run = await letForkGo(this.#parts, now).catch(() => now);
     this.#parts.moved({ ...ended, run: this.#run });
   }
 
   /** Where the attempt runs. Undefined when that is gone. */
   async #place(run: RunRow): Promise<Computer | undefined> {
     const { store } = this.#parts;
-    if (run.definition?.place === "fork") return this.#fork(run);
+    if (run.definition?.place === "fork") {
+      const fork = await forkFor(this.#parts, run);
+      if (fork) this.#run = { ...this.#run, fork_id: fork.id };
+      return fork;
+    }
     const computer = this.#computer ?? (await getComputer(store.db, run.computer_id));
     return computer && computer.desiredState !== "destroyed" ? computer : undefined;
-  }
-
-  async #fork(run: RunRow): Promise<Computer | undefined> {
-    const { store, forks, ids, crashPoint } = this.#parts;
-    if (run.fork_id !== null) {
-      const there = await getComputer(store.db, run.fork_id);
-      return there && there.desiredState !== "destroyed" ? there : undefined;
-    }
-    crashPoint("run-before-fork");
-    const id = ids("computer");
-    const made = await store.transaction(async (transaction) => {
-      const of = await lockComputer(transaction, run.computer_id);
-      if (!of || of.desiredState === "destroyed" || !(await setFork(transaction, run, id))) return undefined;
-      return forks.fork(transaction, {
-        id,
-        of,
-        name: run.id.replace("_", "-"),
-        description: `A run of ${run.schedule_id}; it is destroyed when that ends`,
-        lifetimeMs: (run.definition?.timeout_ms ?? 0) + forkSpareMs,
-      });
-    });
-    crashPoint("run-fork-written");
-    if (made) this.#run = { ...this.#run, fork_id: id };
-    return made;
-  }
-
-  async #letForkGo(): Promise<void> {
-    const { fork_id, fork_gone, id, state } = this.#run;
-    if (fork_id === null || fork_gone || state === "queued" || state === "running") return;
-    await this.#parts.forks.discard(fork_id);
-    await forkGone(this.#parts.store.db, id, fork_id);
-    this.#run = { ...this.#run, fork_gone: true };
   }
 
   /** The process was handed over while the run was ended by others. */
@@ -413,33 +333,8 @@ export class Driver {
   }
 }
 
-const wokeFrom = (before: Computer["state"] | null): RunRow["woke"] =>
+const wokeFrom = (before: Computer["state"]): RunRow["woke"] =>
   before === "asleep" || before === "stopped" || before === "archived" ? before : null;
-
-/** The process's row as `startRun` has written it. */
-const listed = (
-  run: RunRow,
-  handed: { readonly computerId: string; readonly cellId: string | null; readonly command: string; readonly nowMs: number },
-): ProcessRow => ({
-  id: run.process_id ?? "",
-  computer_id: handed.computerId,
-  cell_id: handed.cellId,
-  operation_id: run.id,
-  principal_id: run.principal_id,
-  command: handed.command,
-  terminal: false,
-  stdin_open: false,
-  state: "starting",
-  exit: null,
-  timed_out: false,
-  out_of_memory: false,
-  background: false,
-  started_at_ms: handed.nowMs,
-  ended_at_ms: null,
-  output_bytes: 0,
-  dropped_bytes: 0,
-  keep_awake: false,
-});
 
 const messageOf = (error: unknown): string =>
   error instanceof HoldfastError ? error.message : "an unexpected failure; its cause is in the log";

@@ -1,6 +1,7 @@
 import { type Selectable, type SelectQueryBuilder, sql } from "kysely";
 import type { Principal } from "../domain/principal.ts";
 import { visibleTo } from "./computers.ts";
+import { type ScheduleRow, schedulesOfProjects } from "./schedules.ts";
 import { storableJson } from "./storable.ts";
 import type { StoredExit } from "./tables/computers.ts";
 import type { Tables } from "./tables/index.ts";
@@ -284,6 +285,24 @@ export const lastRuns = async (
     select last.* from unnest(${[...scheduleIds]}::text[]) as wanted (id)
     cross join lateral (select * from runs where runs.schedule_id = wanted.id order by runs.id desc limit 1) as last`.execute(db);
   return new Map(rows.map((row) => [row.schedule_id, row]));
+};
+
+export interface ScheduleSummary {
+  readonly schedule: ScheduleRow;
+  readonly last: RunRow | undefined;
+}
+
+/** The schedules of these projects in the order of names, each with its newest run. */
+export const summariesOfProjects = async (
+  db: Database | Transaction,
+  projectIds: readonly string[],
+): Promise<readonly ScheduleSummary[]> => {
+  const schedules = await schedulesOfProjects(db, projectIds);
+  const last = await lastRuns(
+    db,
+    schedules.map(({ id }) => id),
+  );
+  return schedules.map((schedule) => ({ schedule, last: last.get(schedule.id) }));
 };
 
 export const findRun = (db: Database | Transaction, principal: Principal, id: string): Promise<RunRow | undefined> =>
