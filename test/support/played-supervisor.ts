@@ -28,6 +28,8 @@ export interface PlayedSupervisor {
   memory: { total_bytes: number; available_bytes: number; reserve_bytes: number; reclaims: boolean };
   readonly cells: Map<string, PlayedCell>;
   readonly volumes: Map<string, string>;
+  /** Whose each is. */
+  readonly snapshots: Map<string, string>;
   /** Each call, as `method id`; those that only ask are left out. */
   readonly did: string[];
   /** Called before each call; what it throws is the answer. */
@@ -43,10 +45,11 @@ export const playSupervisor = async (context: Pick<TestContext, "after">): Promi
     memory: { total_bytes: 8e9, available_bytes: 6e9, reserve_bytes: 8e8, reclaims: true },
     cells: new Map(),
     volumes: new Map(),
+    snapshots: new Map(),
     did: [],
     before: () => {},
   };
-  const { cells, volumes, did } = played;
+  const { cells, volumes, snapshots, did } = played;
 
   const view = (id: string, cell: PlayedCell): CellView => ({
     computer_id: id,
@@ -91,9 +94,31 @@ export const playSupervisor = async (context: Pick<TestContext, "after">): Promi
     "volume.destroy": async ({ computer_id: id }) => {
       await note("volume.destroy", id);
       cells.delete(id);
+      for (const [snapshot, of] of snapshots) if (of === id) snapshots.delete(snapshot);
       const destroyed = volumes.delete(id);
       return { destroyed, erased: { volumes: destroyed ? 1 : 0, snapshots: 0, archives: 0 } };
     },
+    "volume.restore": async ({ computer_id: id, snapshot_id: snapshot }) => {
+      await note("volume.restore", snapshot);
+      return { restored: snapshots.get(snapshot) === id };
+    },
+    "snapshot.create": async ({ computer_id: id, snapshot_id: snapshot }) => {
+      await note("snapshot.create", snapshot);
+      const created = !snapshots.has(snapshot);
+      snapshots.set(snapshot, id);
+      return { created, sync_ms: 7, snapshot_us: 9000 };
+    },
+    "snapshot.delete": async ({ snapshot_id: snapshot }) => {
+      await note("snapshot.delete", snapshot);
+      return { deleted: snapshots.delete(snapshot) };
+    },
+    "snapshot.list": async () => ({
+      snapshots: [...snapshots].map(([snapshot_id, computer_id]) => ({
+        snapshot_id,
+        computer_id,
+        image: played.current.image,
+      })),
+    }),
     "cell.start": async ({ computer_id: id, size, warm }) => {
       await note(warm ? "cell.start warm" : "cell.start", id);
       const image = volumes.get(id);
