@@ -114,7 +114,11 @@ test("the same idempotency key makes one fork, a taken name and an unknown snaps
 test("what is exported is imported as another computer, on which all of it runs", async () => {
   const computer = await createComputer(assistant, { environment: { COLOUR: "blue" } });
   const project = await servedProject(assistant, computer, "site");
-  await run(assistant, computer, "mkdir -p /root/d; echo r > /root/d/r; ln -s r /root/d/link; echo $((6*7)) > /work/n");
+  await run(
+    assistant,
+    computer,
+    "mkdir -p /root/d; echo r > /root/d/r; ln -s r /root/d/link; echo $((6*7)) > /work/n",
+  );
   await client.snapshots.create({ computer, name: "export" });
   const exported = await client.snapshots.export({ computer, snapshot: "export" });
   const file = Buffer.from(await new Response(exported.stream).arrayBuffer());
@@ -136,7 +140,9 @@ test("what is exported is imported as another computer, on which all of it runs"
   const broken = Buffer.from(file);
   broken[broken.length - 40] = (broken[broken.length - 40] ?? 0) ^ 0xff;
   await refused(client.snapshots.import({ name: "broken" }, new Blob([broken]).stream()), "archive_refused");
-  const left = (await client.computers.list({ limit: 200 })).computers.filter(({ name }) => name === "broken");
+  const left = (await client.computers.list({ limit: 200 })).computers.filter(
+    ({ name }) => name === "broken",
+  );
   assert.deepEqual(
     left.map(({ desired_state }) => desired_state).filter((state) => state !== "destroyed"),
     [],
@@ -153,7 +159,12 @@ test("two snapshots are compared, and one with what is now", async () => {
     client.snapshots.diff({ computer, snapshot: "first", path: "/work", ...fields });
   const between = await changes({ to: "second" });
   assert.deepEqual(
-    between.differences.map(({ path, change, size_before, size_after }) => [path, change, size_before, size_after]),
+    between.differences.map(({ path, change, size_before, size_after }) => [
+      path,
+      change,
+      size_before,
+      size_after,
+    ]),
     [
       ["/work/a", "changed", 2, 7],
       ["/work/b", "removed", 2, null],

@@ -58,7 +58,8 @@ test("what a child offers is reviewed as a difference, and accepting copies exac
 
   // The child goes on; what was offered does not.
   await on(child, "echo evil > /work/site/words; rm -r /work/site/new");
-  const sums = "cd /work/site; sha256sum words new/file new/bytes; stat -c '%a %F' new/file; readlink new/link";
+  const sums =
+    "cd /work/site; sha256sum words new/file new/bytes; stat -c '%a %F' new/file; readlink new/link";
   const review = await client.offers.diff({ offer: offer.id });
   assert.deepEqual(
     review.differences.map(({ path, change, kind }) => [path, change, kind]),
@@ -70,7 +71,10 @@ test("what a child offers is reviewed as a difference, and accepting copies exac
       ["/work/site/words", "changed", "file"],
     ],
   );
-  assert.match(review.text, /--- a\/work\/site\/words\n\+\+\+ b\/work\/site\/words\n@@ -1,3 \+1,3 @@\n one\n-two\n\+2\n three\n/);
+  assert.match(
+    review.text,
+    /--- a\/work\/site\/words\n\+\+\+ b\/work\/site\/words\n@@ -1,3 \+1,3 @@\n one\n-two\n\+2\n three\n/,
+  );
   assert.match(review.text, /\+fresh\n/);
   assert.equal(review.next_cursor, null);
   const words = review.differences.find(({ path }) => path === "/work/site/words");
@@ -121,22 +125,35 @@ test("devices, sockets, setuid files, links out of the way and what is not below
 });
 
 test("an acceptance that cannot be made whole leaves the parent as it was, and the offer open", async () => {
-  const { parent, child, helper } = await family("mkdir /work/dir; echo old > /work/dir/a; echo old > /work/b");
+  const { parent, child, helper } = await family(
+    "mkdir /work/dir; echo old > /work/dir/a; echo old > /work/b",
+  );
   await on(child, "cd /work; echo new > dir/a; echo new > b; mkdir -p dir/deep; echo deep > dir/deep/file");
-  const { id: offer, digest } = await helper.offers.create({ computer: child, paths: ["/work/dir/a", "/work/dir/deep/file", "/work/b"] });
+  const { id: offer, digest } = await helper.offers.create({
+    computer: child,
+    paths: ["/work/dir/a", "/work/dir/deep/file", "/work/b"],
+  });
   // A link where the way was: it would end up elsewhere.
   await on(parent, "mv /work/dir /work/elsewhere; ln -s elsewhere /work/dir");
   await refused(client.offers.accept({ offer, digest }), "wrong_state");
-  assert.equal(await on(parent, "cat /work/elsewhere/a /work/b; ls -A /work"), "old\nold\nb\ndir\nelsewhere\n");
+  assert.equal(
+    await on(parent, "cat /work/elsewhere/a /work/b; ls -A /work"),
+    "old\nold\nb\ndir\nelsewhere\n",
+  );
   // A file where a directory has to be made is found in the middle, after others were placed.
   await on(parent, "rm /work/dir; mv /work/elsewhere /work/dir; chattr +i /work/dir/a 2> /dev/null; true");
-  const accepted = await client.offers.accept({ offer, digest }).catch((error: { code: string }) => error.code);
+  const accepted = await client.offers
+    .accept({ offer, digest })
+    .catch((error: { code: string }) => error.code);
   if (typeof accepted === "string") {
     assert.equal(await on(parent, "cat /work/dir/a /work/b"), "old\nold\n", accepted);
     await on(parent, "chattr -i /work/dir/a");
     await client.offers.accept({ offer, digest });
   }
-  assert.equal(await on(parent, "cat /work/dir/a /work/b /work/dir/deep/file; ls -A /work"), "new\nnew\ndeep\nb\ndir\n");
+  assert.equal(
+    await on(parent, "cat /work/dir/a /work/b /work/dir/deep/file; ls -A /work"),
+    "new\nnew\ndeep\nb\ndir\n",
+  );
 });
 
 test("an offer is rejected by the parent's side and withdrawn by the child's; decided ones stay decided", async () => {

@@ -126,7 +126,8 @@ test("a key's ceiling of snapshots holds, also for many at once", async (context
 });
 
 test("automatic snapshots: one for each hour and day in which something was done, and no more kept than asked for", async (context) => {
-  const { supervisor, clock, control, key, ask, names, snapshots, stopped, sql } = await useSnapshots(context);
+  const { supervisor, clock, control, key, ask, names, snapshots, stopped, sql } =
+    await useSnapshots(context);
   const id = await stopped("one");
   const patch = async (fields: Body): Promise<void> => {
     const { version } = (await ask("GET", "/one")).body;

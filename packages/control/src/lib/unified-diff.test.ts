@@ -44,12 +44,19 @@ test("a few changed lines are shown with three lines around them, a new file fro
     unifiedDiff("/work/a", lines.join(""), changed),
     "--- a/work/a\n+++ b/work/a\n@@ -7,7 +7,7 @@\n 6\n 7\n 8\n-9\n+nine\n 10\n 11\n 12\n",
   );
-  assert.equal(unifiedDiff("/work/a", undefined, "x\n"), "--- /dev/null\n+++ b/work/a\n@@ -0,0 +1,1 @@\n+x\n");
-  assert.equal(unifiedDiff("/work/a", "x\n", undefined), "--- a/work/a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n");
+  assert.equal(
+    unifiedDiff("/work/a", undefined, "x\n"),
+    "--- /dev/null\n+++ b/work/a\n@@ -0,0 +1,1 @@\n+x\n",
+  );
+  assert.equal(
+    unifiedDiff("/work/a", "x\n", undefined),
+    "--- a/work/a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n",
+  );
 });
 
 test("texts that have nothing in common are shown whole, and soon", () => {
-  const of = (word: string): string => Array.from({ length: 20_000 }, (_, index) => `${word}${index}\n`).join("");
+  const of = (word: string): string =>
+    Array.from({ length: 20_000 }, (_, index) => `${word}${index}\n`).join("");
   const diff = unifiedDiff("/work/a", of("a"), of("b"));
   assert.match(diff, /^--- a\/work\/a\n\+\+\+ b\/work\/a\n@@ -1,20000 \+1,20000 @@\n-a0\n/);
 });

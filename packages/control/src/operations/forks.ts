@@ -73,7 +73,12 @@ export const forkReconcilers: readonly OperationReconciler[] = [
       if (!computer) return undefined;
       if (operation === "snapshot.import" && !computer.filling)
         return { outcome: "succeeded", output: computerView(computer) };
-      await destroyWithChildren(transaction, computer.id, Math.max(startedAtMs, computer.updatedAtMs), "asked");
+      await destroyWithChildren(
+        transaction,
+        computer.id,
+        Math.max(startedAtMs, computer.updatedAtMs),
+        "asked",
+      );
       return { outcome: "failed", error: "unavailable" };
     },
   },

@@ -102,7 +102,9 @@ export class SnapshotCaretaker {
     if (row.state === "deleting") {
       await snapshots
         .erase(row.id)
-        .catch((error: unknown) => logger.debug("a snapshot is not deleted yet", { snapshot: row.id, error }));
+        .catch((error: unknown) =>
+          logger.debug("a snapshot is not deleted yet", { snapshot: row.id, error }),
+        );
       return;
     }
     // The reconciler takes these itself, and then says so.

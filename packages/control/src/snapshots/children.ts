@@ -94,7 +94,10 @@ export class Children {
         ceilings: narrowed(principal.ceilings, size, consequence),
         createdBy: principal.id,
         createdAtMs: nowMs,
-        expiresAtMs: earlier(computer.expiresAtMs, principal.kind === "assistant" ? principal.expiresAtMs : null),
+        expiresAtMs: earlier(
+          computer.expiresAtMs,
+          principal.kind === "assistant" ? principal.expiresAtMs : null,
+        ),
         delegatedBy: principal.kind === "assistant" ? principal.credentialId : null,
       },
       assistantId,
@@ -119,11 +122,15 @@ export class Children {
         counts: "children",
       });
     if (computerSizeNames.indexOf(size) > computerSizeNames.indexOf(parent.size))
-      throw new HoldfastError("ceiling_reached", `a child is at most as large as its parent: ${parent.size}`, {
-        ceiling: "largest_size",
-        limit: parent.size,
-        value: size,
-      });
+      throw new HoldfastError(
+        "ceiling_reached",
+        `a child is at most as large as its parent: ${parent.size}`,
+        {
+          ceiling: "largest_size",
+          limit: parent.size,
+          value: size,
+        },
+      );
     // Whose the parent is finds both by name.
     if (await isNameSeen(transaction, parent.principalId, name))
       throw new HoldfastError("name_taken", `there is a computer called ${name} already`, { name });
@@ -153,11 +160,7 @@ const consequenceOf = ({ ceilings }: Principal, asked: Consequence | undefined):
 };
 
 /** Nothing but its child, at the child's size. */
-const narrowed = (
-  own: Ceilings | null,
-  size: Computer["size"],
-  consequence: Consequence,
-): Ceilings => ({
+const narrowed = (own: Ceilings | null, size: Computer["size"], consequence: Consequence): Ceilings => ({
   computers: 0,
   name_prefix: own?.name_prefix ?? "",
   disk_bytes: computerSizes[size].disk_bytes,

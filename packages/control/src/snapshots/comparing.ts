@@ -69,7 +69,9 @@ export class Comparing {
 /** Whatever a tree's names are made of; the tool that walks it takes any. */
 export const pathPattern = /^[^\0]{1,8192}$/s;
 
-export const differenceView = (one: TreeDifference): OperationOutput<"snapshot.diff">["differences"][number] => ({
+export const differenceView = (
+  one: TreeDifference,
+): OperationOutput<"snapshot.diff">["differences"][number] => ({
   path: one.path,
   change: one.change,
   kind: one.kind,

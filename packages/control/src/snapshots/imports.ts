@@ -87,9 +87,13 @@ export class Imports {
       { waitMs: cellMs, signal },
     );
     if (row.cellId !== null && row.desiredState === "awake") return;
-    throw new HoldfastError(row.failureCode ?? "computer_starting", row.reason ?? "it did not start in time", {
-      computer: computer.id,
-    });
+    throw new HoldfastError(
+      row.failureCode ?? "computer_starting",
+      row.reason ?? "it did not start in time",
+      {
+        computer: computer.id,
+      },
+    );
   }
 }
 

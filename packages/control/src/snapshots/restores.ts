@@ -137,7 +137,8 @@ export class Restores implements Restorer {
     signal: AbortSignal,
   ): Promise<OperationOutput<"snapshot.restore">> {
     const computer = await getComputer(this.#parts.store.db, target);
-    if (!computer) throw new HoldfastError("not_found", `there is no computer ${target}`, { computer: target });
+    if (!computer)
+      throw new HoldfastError("not_found", `there is no computer ${target}`, { computer: target });
     return this.await({ computer, before }, waitMs, signal);
   }
 }

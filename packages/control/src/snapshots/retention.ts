@@ -2,13 +2,7 @@ import { HoldfastError } from "@holdfast/contract";
 import { type Clock, type Logger, type NewId, Recent } from "@holdfast/kit";
 import type { Computer } from "../domain/computer.ts";
 import { getComputer, lockComputer } from "../store/computers.ts";
-import {
-  isAwaited,
-  listRetaining,
-  listSurplus,
-  newestOfKind,
-  type SnapshotRow,
-} from "../store/snapshots.ts";
+import { isAwaited, listRetaining, listSurplus, newestOfKind, type SnapshotRow } from "../store/snapshots.ts";
 import type { Store } from "../store/transaction.ts";
 import { type Slot, slotName } from "./names.ts";
 import type { Snapshots } from "./snapshots.ts";
@@ -60,7 +54,10 @@ export class Retention {
       for (const id of ids) {
         if (this.#abort.signal.aborted) return;
         await this.#look(id).catch((error: unknown) =>
-          logger.warn("the automatic snapshots of a computer could not be looked at", { computer: id, error }),
+          logger.warn("the automatic snapshots of a computer could not be looked at", {
+            computer: id,
+            error,
+          }),
         );
       }
       after = ids.at(-1) ?? "";

@@ -1,4 +1,10 @@
-import { HoldfastError, idPattern, limits, type OperationOutput, type OperationParams } from "@holdfast/contract";
+import {
+  HoldfastError,
+  idPattern,
+  limits,
+  type OperationOutput,
+  type OperationParams,
+} from "@holdfast/contract";
 import type { SupervisorMethods } from "@holdfast/contract";
 import type { Clock, CrashPoint, Logger, NewId, RpcClient } from "@holdfast/kit";
 import { findComputer } from "../computers/index.ts";
@@ -310,5 +316,7 @@ const freezeMs = 120_000;
 /** Throws `wrong_state` for what has nothing on disk yet. */
 export const refuseWithoutVolume = (computer: Computer): Computer => {
   if (computer.image !== null && computer.state !== "creating") return computer;
-  throw new HoldfastError("wrong_state", `${computer.name} is still being created`, { state: computer.state });
+  throw new HoldfastError("wrong_state", `${computer.name} is still being created`, {
+    state: computer.state,
+  });
 };

@@ -113,15 +113,14 @@ export const countSnapshotsOf = async (
     .select((select) => select.fn.countAll<number>().as("count"))
     .where("snapshots.kind", "<>", "passing")
     .where("computers.state", "<>", "destroyed");
-  const { count } = await (
-    "accountId" in of
-      ? query.where("snapshots.account_id", "=", of.accountId)
-      : query.where((where) =>
-          where.or([
-            where("computers.principal_id", "=", of.principalId),
-            where("computers.delegator_id", "=", of.principalId),
-          ]),
-        )
+  const { count } = await ("accountId" in of
+    ? query.where("snapshots.account_id", "=", of.accountId)
+    : query.where((where) =>
+        where.or([
+          where("computers.principal_id", "=", of.principalId),
+          where("computers.delegator_id", "=", of.principalId),
+        ]),
+      )
   ).executeTakeFirstOrThrow();
   return count;
 };

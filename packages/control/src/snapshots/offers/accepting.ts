@@ -212,7 +212,10 @@ export class Accepting {
       });
       if (!accepted) throw new HoldfastError("wrong_state", "the offer is decided", { state: "decided" });
       const { digest, decided_by: by, project_id: project } = accepted;
-      await events.append(transaction, offerEvent(parent, accepted, "accepted", { digest, by, project, commit }));
+      await events.append(
+        transaction,
+        offerEvent(parent, accepted, "accepted", { digest, by, project, commit }),
+      );
       return accepted;
     });
   }
@@ -256,9 +259,13 @@ const projectOf = async (
   if (ref === undefined) return (await listLivingProjects(transaction, parent.id)).find(holds);
   const project = await findProject(transaction, principal, ref);
   if (holds(project)) return project;
-  throw new HoldfastError("invalid_input", `not all of what is offered is in ${folderOf(project)} of the parent`, {
-    issues: [{ path: ["project"], message: "its folder does not hold what is offered" }],
-  });
+  throw new HoldfastError(
+    "invalid_input",
+    `not all of what is offered is in ${folderOf(project)} of the parent`,
+    {
+      issues: [{ path: ["project"], message: "its folder does not hold what is offered" }],
+    },
+  );
 };
 
 const messageOf = ({ note, child_id: child }: OfferRow): string =>

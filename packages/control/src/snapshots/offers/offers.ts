@@ -1,4 +1,10 @@
-import { HoldfastError, idPattern, limits, type OperationOutput, type OperationParams } from "@holdfast/contract";
+import {
+  HoldfastError,
+  idPattern,
+  limits,
+  type OperationOutput,
+  type OperationParams,
+} from "@holdfast/contract";
 import type { Clock, CrashPoint, NewId } from "@holdfast/kit";
 import { findComputer } from "../../computers/index.ts";
 import type { Computer, Computers } from "../../domain/computer.ts";

@@ -12,9 +12,15 @@ export const plainPaths = (asked: readonly string[]): readonly string[] => {
     const [first, second] = parts;
     const isOurs = second?.startsWith(ours) === true;
     if (first !== "work" || second === undefined || isOurs || parts.includes("..") || parts.includes(".git"))
-      throw new HoldfastError("invalid_input", `paths.${index}: ${path} is not a file or directory below /work`, {
-        issues: [{ path: ["paths", String(index)], message: "below /work, without `..`, and no repository" }],
-      });
+      throw new HoldfastError(
+        "invalid_input",
+        `paths.${index}: ${path} is not a file or directory below /work`,
+        {
+          issues: [
+            { path: ["paths", String(index)], message: "below /work, without `..`, and no repository" },
+          ],
+        },
+      );
     return `/${parts.join("/")}`;
   });
   return [...new Set(plain)]
@@ -41,7 +47,8 @@ export const leadsOf = (paths: readonly string[]): readonly string[] => {
   const leads = new Set<string>();
   for (const path of paths) {
     const parts = path.split("/").slice(1, -1);
-    for (let length = 2; length <= parts.length; length += 1) leads.add(`/${parts.slice(0, length).join("/")}`);
+    for (let length = 2; length <= parts.length; length += 1)
+      leads.add(`/${parts.slice(0, length).join("/")}`);
   }
   return [...leads].toSorted((one, other) => one.length - other.length);
 };

@@ -53,10 +53,14 @@ export class Placement {
     for (const lead of leadsOf(this.#paths)) {
       const kind = await this.#kindAt(lead);
       if (kind !== undefined && kind !== "directory")
-        throw new HoldfastError("wrong_state", `${lead} is a ${kind} on the parent, and offered is what is in it`, {
-          state: "not_a_directory",
-          path: lead,
-        });
+        throw new HoldfastError(
+          "wrong_state",
+          `${lead} is a ${kind} on the parent, and offered is what is in it`,
+          {
+            state: "not_a_directory",
+            path: lead,
+          },
+        );
     }
   }
 
@@ -81,7 +85,10 @@ export class Placement {
       const isOut = (await this.#kindAt(this.#waitingAt(entry.path))) === undefined;
       const isThere = entry.kind !== "directory" && isOut && (await this.#kindAt(entry.path)) !== undefined;
       if (isThere) {
-        await this.#agent.plain("files.mkdir", { path: parentOf(this.#waitingAt(entry.path)), parents: true });
+        await this.#agent.plain("files.mkdir", {
+          path: parentOf(this.#waitingAt(entry.path)),
+          parents: true,
+        });
         await this.#move(entry.path, this.#waitingAt(entry.path));
       }
       if (entry.kind === "directory") await this.#deleteMade(entry.path);

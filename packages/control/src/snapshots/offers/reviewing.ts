@@ -64,8 +64,7 @@ export class Reviewing {
               })),
               text,
               truncated: isCut,
-              next_cursor:
-                page.next === null ? null : encodeCursor(`${page.next.index}:${page.next.after}`),
+              next_cursor: page.next === null ? null : encodeCursor(`${page.next.index}:${page.next.after}`),
             },
           };
         },
@@ -121,7 +120,8 @@ const textOf = async (
 ): Promise<{ readonly text: string; readonly isCut: boolean }> => {
   let text = "";
   for (const one of differences) {
-    if (one.kind !== "file" || (one.sizeAfter ?? 0) > textBytes || (one.sizeBefore ?? 0) > textBytes) continue;
+    if (one.kind !== "file" || (one.sizeAfter ?? 0) > textBytes || (one.sizeBefore ?? 0) > textBytes)
+      continue;
     const after = await view.read("b", one.path, textBytes);
     const before = one.change === "added" ? undefined : await view.read("a", one.path, textBytes);
     const [old, fresh] = [before, after].map((bytes) => bytes && readable(bytes));
