@@ -36,7 +36,7 @@ export const unpack = async (request: UnpackRequest): Promise<UnpackAnswer> => {
 
 /** What we packed ourselves and is refused now has been damaged since. */
 const asRefusal = (error: unknown, { digest }: UnpackRequest): unknown => {
-  const isGarbled = (errnoOf(error) ?? "").startsWith("ZSTD_error");
+  const isGarbled = /^Z(?:STD)?_/.test(errnoOf(error) ?? "");
   const refusal = isGarbled ? new Refusal("archive_refused", "it is damaged") : error;
   return digest !== null && refusal instanceof Refusal && refusal.code === "archive_refused"
     ? new Refusal("damaged", refusal.message, refusal.entry)
