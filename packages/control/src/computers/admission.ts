@@ -53,18 +53,22 @@ export const admitComputer = async (
     claim?.(transaction, wanted.size),
   ]);
   const nowMs = clock.now();
+  const row: NewComputer = {
+    ...wanted,
+    id: id ?? claimed?.id ?? ids("computer"),
+    warm: claimed,
+    accountId: principal.accountId,
+    nodeId,
+    principalId: principalId ?? principal.id,
+    expiresAtMs: lifetimeMs === undefined ? null : nowMs + lifetimeMs,
+    nowMs,
+  };
   try {
-    const computer = await insertComputer(transaction, {
-      ...wanted,
-      id: id ?? claimed?.id ?? ids("computer"),
-      warm: claimed,
-      accountId: principal.accountId,
-      nodeId,
-      principalId: principalId ?? principal.id,
-      expiresAtMs: lifetimeMs === undefined ? null : nowMs + lifetimeMs,
-      nowMs,
-    });
-    await events.append(transaction, computerEvent(computer, "created"));
+    // In one flight, too.
+    const [computer] = await Promise.all([
+      insertComputer(transaction, row),
+      events.append(transaction, computerEvent({ ...row, cause: "asked" }, "created")),
+    ]);
     return computer;
   } catch (error) {
     throw nameTaken(error, wanted.name);

@@ -8,8 +8,11 @@ export interface EventWords {
   readonly more?: Readonly<Record<string, unknown>>;
 }
 
+/** What of a computer its events tell. */
+export type ToldOf = Pick<Computer, "accountId" | "id" | "principalId" | "name" | "cause">;
+
 /** `kind` is the second word: `awake` tells `computer.awake`. */
-export const computerEvent = (computer: Computer, kind: string, words: EventWords = {}): NewEvent => ({
+export const computerEvent = (computer: ToldOf, kind: string, words: EventWords = {}): NewEvent => ({
   accountId: computer.accountId,
   kind: `computer.${kind}`,
   target: computer.id,
