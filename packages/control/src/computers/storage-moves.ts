@@ -170,10 +170,13 @@ export class StorageMoves {
     await supervisor.call("archive.open", { computer_id: computer.id }, { timeoutMs: storageMs });
     const over = new AbortController();
     const wanted = this.#stillArchived(computer.id, over.signal);
+    const packing = trees.pack(computer.id, over.signal);
     try {
-      return await Promise.race([trees.pack(computer.id, over.signal), wanted]);
+      return await Promise.race([packing, wanted]);
     } finally {
       over.abort(new HoldfastError("unavailable", "it is not to be archived any more"));
+      // Its cell is shown the disk until it is gone.
+      await packing.catch(() => {});
     }
   }
 
