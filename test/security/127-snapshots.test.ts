@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createComputer, run } from "../support/computer.ts";
+import { untilOnlyListed } from "../support/holding.ts";
 import { hangMs, until } from "../support/until.ts";
 import { useAssistant } from "../support/use.ts";
 
@@ -54,17 +55,7 @@ test("127: a cell that asks for subvolumes without end makes none: snapshots, re
   const usage = await client.computers.usage({ computer });
   assert.ok(usage.disk_bytes <= usage.disk_limit_bytes, JSON.stringify(usage));
   for (const id of [computer, fork.id]) await client.computers.destroy({ computer: id });
-  const others = async (): Promise<readonly string[]> =>
-    (await (await instance.owner()).computers.list({ limit: 200 })).computers.map(({ id }) => id);
-  let left: readonly string[] = [];
-  await until(
-    "nothing is left of both",
-    async () => (left = await instance.leftovers(await others())).length === 0,
-    {
-      withinMs: hangMs,
-      detail: () => left.join("; "),
-    },
-  );
+  await untilOnlyListed(instance);
 });
 
 test("127: a subvolume that is there all the same is found before anything is copied, and goes with the computer", async () => {

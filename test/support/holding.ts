@@ -1,5 +1,5 @@
 import type { OperationOutput } from "@holdfast/contract";
-import type { Assistant } from "./instance.ts";
+import type { Assistant, Instance } from "./instance.ts";
 import { hangMs, until } from "./until.ts";
 
 type Computer = OperationOutput<"computer.get">;
@@ -83,4 +83,19 @@ export const slotFaults = (runs: readonly Run[], everyMs: number): readonly stri
       ? []
       : [`${new Date(at).toISOString()} follows ${new Date(before).toISOString()}`];
   });
+};
+
+/** Waits until the host has nothing of this instance but what belongs to computers that are listed. */
+export const untilOnlyListed = async (instance: Instance): Promise<void> => {
+  const owner = await instance.owner();
+  let left: readonly string[] = [];
+  await until(
+    "nothing is left of what is not listed",
+    async () => {
+      const { computers } = await owner.computers.list({ limit: 200 });
+      left = await instance.leftovers(computers.map(({ id }) => id));
+      return left.length === 0;
+    },
+    { withinMs: hangMs, detail: () => left.join("; ") },
+  );
 };

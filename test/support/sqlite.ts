@@ -32,7 +32,7 @@ export const startWriter = async (
     let rest = "";
     const events = client.processes.follow({ computer, process }, { signal: enough.signal });
     for await (const event of events) {
-      if (event.type !== "output") continue;
+      if (event.type !== "output" || event.stream !== "stdout") continue;
       const lines = (rest + Buffer.from(event.bytes).toString()).split("\n");
       rest = lines.pop() ?? "";
       acknowledged = Math.max(acknowledged, Number(lines.at(-1) ?? 0));
@@ -64,7 +64,7 @@ db.execute("create table if not exists rows (n integer primary key, body text)")
 n = db.execute("select coalesce(max(n), 0) from rows").fetchone()[0]
 times = []
 def tell(*_):
-    with open("/work/times", "w") as file: file.writelines(f"{at:.2f}\n" for at in times[-60000:])
+    with open("/work/times", "w") as file: file.writelines(f"{at:.2f}\\n" for at in times[-60000:])
     sys.exit(0)
 signal.signal(signal.SIGTERM, tell)
 while True:

@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createComputer, run } from "../../support/computer.ts";
-import { runsOf, settledRuns, slotFaults, slotTimes, soonMs, untilState } from "../../support/holding.ts";
+import {
+  runsOf,
+  settledRuns,
+  slotFaults,
+  slotTimes,
+  soonMs,
+  untilOnlyListed,
+  untilState,
+} from "../../support/holding.ts";
 import { hangMs, until } from "../../support/until.ts";
 import { useAssistant } from "../../support/use.ts";
 
@@ -188,15 +196,6 @@ describe("schedules", { concurrency: true }, () => {
     await until("the fork is gone", async () =>
       (await client.computers.list({ limit: 200 })).computers.every(({ id }) => id !== ran.fork),
     );
-    await until(
-      "its disk too",
-      async () => {
-        const there = (await (await instance.owner()).computers.list({ limit: 200 })).computers;
-        return (await instance.leftovers(there.map(({ id }) => id))).every(
-          (trace) => !trace.includes(String(ran.fork)),
-        );
-      },
-      { withinMs: hangMs },
-    );
+    await untilOnlyListed(instance);
   });
 });
