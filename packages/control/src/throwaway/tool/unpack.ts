@@ -24,6 +24,8 @@ export const unpack = async (request: UnpackRequest): Promise<UnpackAnswer> => {
   const compressed = Readable.from(hashed(source, file), { objectMode: false });
   const plain = createZstdDecompress();
   compressed.on("error", (error) => plain.destroy(error));
+  // Who reads it is told; what shows once nobody does any more must not end the process before it has said why.
+  plain.on("error", () => {});
   try {
     await unpacking.run(compressed.pipe(plain));
   } catch (error) {
