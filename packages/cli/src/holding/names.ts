@@ -27,3 +27,13 @@ export const named = <R extends Readonly<Record<string, unknown>>>(
   field: string,
   names: ReadonlyMap<string, string>,
 ): readonly R[] => rows.map((row) => ({ ...row, [field]: names.get(String(row[field])) ?? row[field] }));
+
+/** The same for projects: their slugs. */
+export const projectSlugs = async (
+  app: App,
+  rows: readonly { readonly project: string | null }[],
+): Promise<ReadonlyMap<string, string>> => {
+  if (rows.every(({ project }) => project === null)) return new Map();
+  const { projects } = await (await app.client()).projects.list({ limit: limits.pageSizeMax });
+  return new Map(projects.map(({ id, slug }) => [id, slug]));
+};

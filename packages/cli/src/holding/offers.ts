@@ -25,7 +25,9 @@ export const offerOverrides = {
     show: async (app, output) => {
       const { offer, differences, text, truncated } = output as OperationOutput<"offer.diff">;
       const { console } = app;
-      await console.out(`${offerText(offer, { now: app.now(), width: console.width })}\n`);
+      const names = await computerNames(app, [offer]);
+      const [shown = offer] = named(named([offer], "child", names), "parent", names);
+      await console.out(`${offerText(shown, { now: app.now(), width: console.width })}\n`);
       await print(app, "snapshot.diff", { differences });
       if (text !== "")
         await console.out(`\n${console.stdoutIsTty ? diffForTerminal(text, console.stdoutColor) : text}`);

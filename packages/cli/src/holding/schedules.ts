@@ -6,7 +6,7 @@ import { oneLine } from "../config/contexts.ts";
 import { readPrivateFile } from "../config/private-file.ts";
 import { exitCodes, ExitWith } from "../errors.ts";
 import { print } from "../present/index.ts";
-import { computerNames, named } from "./names.ts";
+import { computerNames, named, projectSlugs } from "./names.ts";
 import { followRun } from "./runs.ts";
 
 /** Schedule verbs that take or show more than fields. */
@@ -38,8 +38,9 @@ export const scheduleOverrides = {
   "schedule.list": {
     show: async (app, output) => {
       const { schedules, ...page } = output as OperationOutput<"schedule.list">;
-      const names = await computerNames(app, schedules);
-      await print(app, "schedule.list", { schedules: named(schedules, "computer", names), ...page });
+      const placed = named(schedules, "computer", await computerNames(app, schedules));
+      const shown = named(placed, "project", await projectSlugs(app, schedules));
+      await print(app, "schedule.list", { schedules: shown, ...page });
     },
   },
   "schedule.preview": {

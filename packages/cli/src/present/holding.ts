@@ -1,6 +1,7 @@
 import type { OperationName, OperationOutput } from "@holdfast/contract";
 import { formatAge, formatBytes, formatDuration } from "../lib/units.ts";
 import { age, type List, type Row, show, size, span, spare, text } from "./columns.ts";
+import { inShell } from "../terminal/in-shell.ts";
 import { card } from "./table.ts";
 
 type Schedule = OperationOutput<"schedule.get">;
@@ -118,12 +119,16 @@ export const holdingTexts: { readonly [N in OperationName]?: (output: unknown, s
   ...forAll(["offer.create", "offer.reject"], (output, sheet) => offerText(output as Offer, sheet)),
   "offer.accept": (output, sheet) => {
     const { offer, commit } = output as OperationOutput<"offer.accept">;
-    return offerText(offer, sheet) + card([["commit", commit ?? "none: outside of projects"]], sheet.width);
+    return offerText(offer, sheet, [["commit", commit ?? "none: outside of projects"]]);
   },
 };
 
 /** The offer as its reviewer sees it: `digest` is what to accept it with. */
-export const offerText = (offer: Offer, { now, width }: Sheet): string =>
+export const offerText = (
+  offer: Offer,
+  { now, width }: Sheet,
+  more: readonly (readonly [string, string])[] = [],
+): string =>
   told(
     [
       ["id", offer.id],
@@ -140,6 +145,7 @@ export const offerText = (offer: Offer, { now, width }: Sheet): string =>
         offer.decided_at === null ? "" : `${since(offer.decided_at, now)}, by ${offer.decided_by ?? "-"}`,
       ],
       ["note", offer.note],
+      ...more,
     ],
     width,
   );
@@ -240,7 +246,8 @@ const told = (entries: readonly (readonly [string, string])[], width: number | u
 
 const since = (time: string, now: number): string => `${time} (${formatAge(time, now)})`;
 
-const commandOf = ({ command, argv }: Schedule): string => command ?? (argv ?? []).join(" ");
+/** As a shell would take it. */
+const commandOf = ({ command, argv }: Schedule): string => command ?? (argv ?? []).map(inShell).join(" ");
 
 const missedOf = ({ missed, missed_most: most }: Schedule): string =>
   missed === "run_each" ? `run each, the latest ${most}` : missed.replaceAll("_", " ");
