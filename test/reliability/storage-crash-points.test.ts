@@ -12,9 +12,8 @@ const call = host.control.call;
 
 const points = [
   "volume.fork:begin",
-  "volume.fork:recorded",
+  "volume.fork:announced",
   "volume.fork:made",
-  "volume.fork:ready",
   "volume.restore:begin",
   "volume.restore:made",
   "volume.restore:decided",
@@ -24,7 +23,7 @@ const points = [
   "volume.restore:done",
   "volume.destroy:snapshots",
   "snapshot.create:begin",
-  "snapshot.create:recorded",
+  "snapshot.create:announced",
   "snapshot.create:taken",
   "snapshot.delete:begin",
   "snapshot.delete:deleted",

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { afterEach, test } from "node:test";
+import { promisify } from "node:util";
 import { createIds, systemClock } from "@holdfast/kit";
 import { useCellHost } from "../support/cell-host.ts";
 import { untilValue } from "../support/until.ts";
@@ -85,6 +88,23 @@ test("what a snapshot keeps counts on its computer's disk, and a fork counts in 
   await untilValue("all is counted", async () =>
     (await held(fork)) > megabytes * 1e6 && (await held(id)) > megabytes * 1e6 ? true : undefined,
   );
+});
+
+test("subvolumes inside a volume, which would be missing in a copy, refuse it; nothing is left of the try", async () => {
+  const id = newId("computer");
+  await call("volume.create", { computer_id: id, size });
+  const nested = join(host.places.pool, "supervisor/computers", id, "work/nested");
+  const btrfs = (verb: string) => promisify(execFile)("btrfs", ["subvolume", verb, nested]);
+  await btrfs("create");
+  const snapshot_id = newId("snapshot");
+  const refused = { code: "computer_failed", details: { reason: "nested_subvolumes" } };
+  const create = () => call("snapshot.create", { computer_id: id, snapshot_id });
+  await assert.rejects(create(), refused);
+  await assert.rejects(call("volume.destroy", { computer_id: id }), { code: "computer_failed" });
+  assert.deepEqual((await call("snapshot.list", {})).snapshots, []);
+  assert.deepEqual(await host.leftovers([id]), []);
+  await btrfs("delete");
+  assert.equal((await create()).created, true);
 });
 
 test("destroying erases the volume with its snapshots and says so", async () => {

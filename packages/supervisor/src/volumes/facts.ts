@@ -50,6 +50,12 @@ export interface Facts<T> {
   all(): Iterable<T>;
   /** `sync` makes durable what the facts speak of, and so them, in place of the facts alone. */
   write(facts: T, sync?: () => Promise<void>): Promise<void>;
+  /**
+   * Writes what is to be true with the next step of the file system, which is durable at once and makes this so too. Until `know` it is not
+   * known; where that step never came, the facts speak of what is not there.
+   */
+  announce(facts: T): Promise<void>;
+  know(facts: T): void;
   remove(id: string): Promise<void>;
 }
 
@@ -80,14 +86,17 @@ const openFacts = async <T extends { readonly version: 1 }>(
     const { version: _version, ...facts } = parse(schema, path, await readIfThere(path));
     known.set(idOf(facts), facts);
   }
+  const store = (facts: Omit<T, "version">, sync?: () => Promise<void>): Promise<void> =>
+    writeDurably(pathOf(idOf(facts)), `${JSON.stringify({ version: 1, ...facts })}\n`, 0o600, { sync });
   return {
     get: (id) => known.get(id),
     all: () => [...known.values()],
     write: async (facts, sync) => {
-      const content = `${JSON.stringify({ version: 1, ...facts })}\n`;
-      await writeDurably(pathOf(idOf(facts)), content, 0o600, { sync });
+      await store(facts, sync);
       known.set(idOf(facts), facts);
     },
+    announce: (facts) => store(facts, () => Promise.resolve()),
+    know: (facts) => void known.set(idOf(facts), facts),
     remove: async (id) => {
       await rm(pathOf(id), { force: true });
       await syncDirectory(directory);

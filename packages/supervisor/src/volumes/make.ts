@@ -84,15 +84,15 @@ export const createMaking = (
       await parts.growth.refuse();
       return parts.numbers.withSlot(async (slot) => {
         const { volume, plan } = await planned(computerId, size, snapshot.image, slot);
+        const ready: VolumeFacts = { ...volume, state: "ready" };
         crashPoint("volume.fork:begin");
-        // The copy, which is durable at once, makes this so too.
-        await facts.write(volume, () => Promise.resolve());
-        crashPoint("volume.fork:recorded");
+        facts.know(volume);
         await orRemoved(volume, async () => {
+          await facts.announce(ready);
+          crashPoint("volume.fork:announced");
           await counting.copying(() => btrfs.createVolume({ ...plan, source: places.snapshot(snapshotId) }));
           crashPoint("volume.fork:made");
-          await facts.write({ ...volume, state: "ready" });
-          crashPoint("volume.fork:ready");
+          facts.know(ready);
         });
         return { created: true, image: volume.image };
       });

@@ -1,5 +1,4 @@
 import { HoldfastError } from "@holdfast/contract";
-import { exists } from "../lib/files.ts";
 import { nestedSubvolumes } from "./btrfs.ts";
 import type { SnapshotFacts } from "./facts.ts";
 import { fullPool, isFull, wholeVolume, type VolumeParts } from "./parts.ts";
@@ -20,16 +19,15 @@ export interface Snapshots {
 
 export const createSnapshots = (parts: VolumeParts): Snapshots => {
   const { places, btrfs, snapshotFacts, turns, crashPoint } = parts;
-  /** Those that are not yet there although their facts are, or not any more. */
-  const underWay = new Set<string>();
+  /** Those that are going although their facts are there. */
+  const going = new Set<string>();
 
   const take = async (snapshot: SnapshotFacts, group: number) => {
     const { computerId, snapshotId } = snapshot;
     crashPoint("snapshot.create:begin");
-    // Durable with the snapshot: taking it makes durable what was renamed before.
-    await snapshotFacts.write(snapshot, () => Promise.resolve());
-    crashPoint("snapshot.create:recorded");
     try {
+      await snapshotFacts.announce(snapshot);
+      crashPoint("snapshot.create:announced");
       const taken = await parts.counting.copying(() =>
         btrfs.snapshot({
           ...{ source: places.volume(computerId), directory: places.snapshots, name: snapshotId },
@@ -37,9 +35,11 @@ export const createSnapshots = (parts: VolumeParts): Snapshots => {
         }),
       );
       crashPoint("snapshot.create:taken");
+      snapshotFacts.know(snapshot);
       return taken;
     } catch (error) {
-      if (!(await exists(places.snapshot(snapshotId)))) await snapshotFacts.remove(snapshotId);
+      await btrfs.deleteSubvolumes([places.snapshot(snapshotId)]);
+      await snapshotFacts.remove(snapshotId);
       throw isFull(error) ? fullPool(error) : nestedIn(error);
     }
   };
@@ -50,24 +50,18 @@ export const createSnapshots = (parts: VolumeParts): Snapshots => {
         const known = snapshotFacts.get(snapshotId);
         if (known && known.computerId !== computerId)
           throw new HoldfastError("wrong_state", `${snapshotId} is of another computer`);
-        if (known && (await exists(places.snapshot(snapshotId))))
-          return { created: false, syncMs: 0, snapshotUs: 0 };
+        if (known) return { created: false, syncMs: 0, snapshotUs: 0 };
         const { image, group } = wholeVolume(parts, computerId);
         await parts.growth.refuse();
-        underWay.add(snapshotId);
-        try {
-          const { syncUs, snapshotUs } = await take({ snapshotId, computerId, image }, group);
-          return { created: true, syncMs: Math.round(syncUs / 1000), snapshotUs };
-        } finally {
-          underWay.delete(snapshotId);
-        }
+        const { syncUs, snapshotUs } = await take({ snapshotId, computerId, image }, group);
+        return { created: true, syncMs: Math.round(syncUs / 1000), snapshotUs };
       }),
     delete: async (snapshotId) => {
       const known = snapshotFacts.get(snapshotId);
       if (!known) return false;
       return turns(known.computerId, async () => {
         if (!snapshotFacts.get(snapshotId)) return false;
-        underWay.add(snapshotId);
+        going.add(snapshotId);
         try {
           crashPoint("snapshot.delete:begin");
           await btrfs.deleteSubvolumes([places.snapshot(snapshotId)]);
@@ -75,12 +69,12 @@ export const createSnapshots = (parts: VolumeParts): Snapshots => {
           await snapshotFacts.remove(snapshotId);
           crashPoint("snapshot.delete:forgotten");
         } finally {
-          underWay.delete(snapshotId);
+          going.delete(snapshotId);
         }
         return true;
       });
     },
-    list: () => [...snapshotFacts.all()].filter(({ snapshotId }) => !underWay.has(snapshotId)),
+    list: () => [...snapshotFacts.all()].filter(({ snapshotId }) => !going.has(snapshotId)),
   };
 };
 

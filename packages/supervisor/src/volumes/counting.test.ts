@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { createLogger } from "@holdfast/kit";
+import { createCounting } from "./counting.ts";
+
+const logger = createLogger({ program: "test", now: () => 0, level: "error", write: () => {} });
+
+test("a copy that makes the kernel lose count is counted before the next, and nobody waits who copies nothing", async () => {
+  const said: string[] = [];
+  const counted = Promise.withResolvers<void>();
+  let lost = true;
+  const counting = createCounting(
+    "/pool",
+    {
+      hasLostCount: () => Promise.resolve(lost),
+      count: async () => {
+        said.push("counting");
+        await counted.promise;
+        lost = false;
+        said.push("counted");
+      },
+    },
+    logger,
+  );
+  const copy = (name: string): Promise<void> => counting.copying(async () => void said.push(name));
+  await copy("first");
+  const second = copy("second");
+  await setImmediate();
+  assert.deepEqual(said, ["first", "counting"], "the first was answered, the second waits");
+  counted.resolve();
+  await second;
+  assert.deepEqual(said, ["first", "counting", "counted", "second"], "which lost no count");
+  await counting.settled();
+});
+
+test("a count that fails, or cannot be asked for, fails no copy and holds up none", async () => {
+  const counting = createCounting(
+    "/pool",
+    {
+      hasLostCount: () => Promise.reject(new Error("no such file")),
+      count: () => Promise.reject(new Error("the helper is gone")),
+    },
+    logger,
+  );
+  assert.equal(await counting.copying(() => Promise.resolve(1)), 1);
+  await assert.rejects(
+    counting.copying(() => Promise.reject(new Error("no room"))),
+    /no room/,
+  );
+  assert.equal(await counting.copying(() => Promise.resolve(2)), 2);
+});
