@@ -113,7 +113,7 @@ describe("what the reconciler does next", () => {
   });
 
   it("restores a stopped computer only, and gets it there first", () => {
-    const restoring = { id: "snp_b", snapshotId: "snp_a", definitions: false, then: "awake" } as const;
+    const restoring = { id: "snp_b", snapshotId: "snp_a", definitions: false, afterwards: "awake" } as const;
     const move = (state: ComputerState, desired: DesiredState, seen: Seen): Move =>
       decide(computer(state, desired, { restoring }), seen);
     assert.equal(move("awake", "stopped", "unknown"), "stop");

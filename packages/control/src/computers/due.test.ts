@@ -57,7 +57,7 @@ test("one that is kept awake stays as it is, and its lifetime ends all the same"
 test("one that is on its way, or is being restored, is left alone", () => {
   assert.equal(told(at("awake", { desiredState: "stopped" })), "nothing");
   assert.equal(told(at("asleep", { desiredState: "awake" })), "nothing");
-  const restoring = { id: "snp_b", snapshotId: "snp_a", definitions: false, then: "stopped" } as const;
+  const restoring = { id: "snp_b", snapshotId: "snp_a", definitions: false, afterwards: "stopped" } as const;
   assert.equal(told(at("stopped", { stateSinceMs: 0, restoring })), "nothing");
 });
 

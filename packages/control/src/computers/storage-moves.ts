@@ -103,7 +103,7 @@ export class StorageMoves {
       if (now?.restoring?.id !== restoring.id) return now;
       await restorer.restored(transaction, now);
       // Who wants it awake by now does not wait for what it was. Memory is gone, so it cannot be asleep.
-      const then = restoring.then === "asleep" ? "stopped" : restoring.then;
+      const then = restoring.afterwards === "asleep" ? "stopped" : restoring.afterwards;
       const [written] = await Promise.all([
         observeComputer(
           transaction,
@@ -143,7 +143,7 @@ export class StorageMoves {
           id,
           {
             restoring: null,
-            desiredState: restoring?.then === "awake" ? "awake" : "stopped",
+            desiredState: restoring?.afterwards === "awake" ? "awake" : "stopped",
             reason: error.message,
             failureCode: error.code,
             attempts: 0,

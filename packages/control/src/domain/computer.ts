@@ -30,7 +30,8 @@ export interface Restoring {
   readonly id: string;
   readonly snapshotId: string;
   readonly definitions: boolean;
-  readonly then: "awake" | "asleep" | "stopped";
+  /** What it is to be when it is done. */
+  readonly afterwards: "awake" | "asleep" | "stopped";
 }
 
 /** A computer as it was recorded last. */

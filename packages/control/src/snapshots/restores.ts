@@ -70,7 +70,7 @@ export class Restores implements Restorer {
         snapshotId: row.id,
         definitions: params.what === "files_and_definitions",
         // Memory does not survive it: what slept comes back when somebody needs it.
-        then: computer.desiredState === "awake" ? "awake" : "stopped",
+        afterwards: computer.desiredState === "awake" ? "awake" : "stopped",
       },
       nowMs,
     );

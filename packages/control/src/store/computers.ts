@@ -52,7 +52,7 @@ export const toComputer = (row: ComputerRow): Computer => ({
           id: row.restore_id,
           snapshotId: row.restore_snapshot_id,
           definitions: row.restore_definitions,
-          then: row.restore_then ?? "stopped",
+          afterwards: row.restore_then ?? "stopped",
         },
   archive:
     row.archive_digest === null || row.archive_bytes === null
@@ -303,7 +303,7 @@ export const beginRestoring = async (
       restore_id: restoring.id,
       restore_snapshot_id: restoring.snapshotId,
       restore_definitions: restoring.definitions,
-      restore_then: restoring.then,
+      restore_then: restoring.afterwards,
       attempts: 0,
       crashes: 0,
       failure_code: null,

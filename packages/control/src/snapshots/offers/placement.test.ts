@@ -6,7 +6,13 @@ import type { ManifestEntry } from "../../domain/trees.ts";
 import { stagingOf } from "./paths.ts";
 import { Placement } from "./placement.ts";
 
-type Params = Readonly<Record<string, unknown>>;
+interface Params {
+  readonly path?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly parents?: boolean;
+  readonly recursive?: boolean;
+}
 
 const offer = "off_00000000000000000000";
 const staging = stagingOf(offer);
@@ -43,21 +49,21 @@ const playedAgent = (files: Readonly<Record<string, string>>, fails: () => void 
     if (!tree.has(path)) tree.set(path, "dir");
   };
   const plain = (method: string, params: Params): Promise<unknown> => {
-    const path = String(params["path"] ?? "");
+    const path = params.path ?? "";
     if (method === "files.stat") {
       const found = tree.get(path);
       if (found === undefined) throw missing(path);
       return Promise.resolve({ kind: found === "dir" ? "directory" : found === "link" ? "link" : "file" });
     }
     fails();
-    if (method === "files.mkdir") make(path, params["parents"] === true);
+    if (method === "files.mkdir") make(path, params.parents === true);
     else if (method === "files.delete") {
       if (!tree.has(path)) throw missing(path);
-      if (params["recursive"] !== true && below(path).length > 0)
+      if (params.recursive !== true && below(path).length > 0)
         throw new HoldfastError("directory_not_empty", path);
       for (const gone of [path, ...below(path)]) tree.delete(gone);
     } else {
-      const [from, to] = [String(params["from"]), String(params["to"])];
+      const { from = "", to = "" } = params;
       const moved = tree.get(from);
       if (moved === undefined || tree.get(parentOf(to)) !== "dir") throw missing(from);
       if (tree.has(to)) throw new HoldfastError("file_exists", to);
@@ -70,7 +76,7 @@ const playedAgent = (files: Readonly<Record<string, string>>, fails: () => void 
   };
   const agent = { plain: async (method: string, params: Params) => plain(method, params) };
   const outside = (): Readonly<Record<string, string>> =>
-    Object.fromEntries([...tree].filter(([path]) => !path.startsWith(staging)).sort());
+    Object.fromEntries([...tree].filter(([path]) => !path.startsWith(staging)));
   return { agent: agent as unknown as Agent, outside, tree };
 };
 
