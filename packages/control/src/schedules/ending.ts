@@ -10,9 +10,13 @@ import type { Store } from "../store/transaction.ts";
 import { exitView, type ProcessKeeper, seenOf } from "../work/index.ts";
 import { runEvent } from "./events.ts";
 import { retryOf } from "./retry.ts";
+import type { Together } from "./together.ts";
 
 export interface EndingParts {
   readonly store: Store;
+  /** Where starts, and where ends, are written down. */
+  readonly starts: Together;
+  readonly ends: Together;
   readonly keeper: ProcessKeeper;
   readonly events: EventLog;
   readonly ids: NewId;
@@ -87,9 +91,9 @@ export const endAttempt = async (
   owner: string,
   seen?: SeenProcess,
 ): Promise<Ended> => {
-  const { store, keeper, events, ids, clock, crashPoint } = parts;
+  const { ends, keeper, events, ids, clock, crashPoint } = parts;
   crashPoint("run-before-ended");
-  const ended = await store.transaction(async (transaction): Promise<Ended> => {
+  const ended = await ends.run(async (transaction): Promise<Ended> => {
     const schedule = await lockSchedule(transaction, run.schedule_id);
     if (!schedule) return { run: undefined, next: undefined };
     const retry =

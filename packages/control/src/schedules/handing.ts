@@ -25,7 +25,7 @@ export const handOver = async (
   where: { readonly computer: Computer; readonly woke: RunRow["woke"]; readonly owner: string },
   signal: AbortSignal,
 ): Promise<HandedOver> => {
-  const { store, keeper, events, clock, crashPoint } = parts;
+  const { starts, keeper, events, clock, crashPoint } = parts;
   crashPoint("run-before-started");
   const { state, on } = await withAgent(
     parts,
@@ -38,7 +38,7 @@ export const handOver = async (
   const nowMs = clock.now();
   const command = commandText("shell" in spec ? { command: spec.shell } : { argv: spec.argv });
   const handed: Handed = { computerId: on.id, cellId: on.cellId, command, woke: where.woke, nowMs };
-  const started = await store.transaction(async (transaction) => {
+  const started = await starts.run(async (transaction) => {
     const now = await startRun(transaction, run, handed);
     if (!now) return undefined;
     const row = listed(now, handed);

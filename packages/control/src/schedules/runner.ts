@@ -16,6 +16,7 @@ import type { Claimed } from "./claim.ts";
 import { Driver, type DriverParts } from "./driver.ts";
 import type { Ended } from "./ending.ts";
 import { Lane } from "./lane.ts";
+import { Together } from "./together.ts";
 
 /** Runs that are being started at the same time, over all and on one computer; and those that wait for their computer to wake. */
 const startingMost = 64;
@@ -34,7 +35,7 @@ const waitLookMs = 1_000;
 const pruneEvery = 50;
 
 export interface RunnerParts
-  extends Omit<DriverParts, "starting" | "waking" | "watch" | "uses" | "moved"> {
+  extends Omit<DriverParts, "starts" | "ends" | "starting" | "waking" | "watch" | "uses" | "moved"> {
   readonly nodeId: string;
 }
 
@@ -60,6 +61,8 @@ export class Runner {
     this.#parts = parts;
     this.#driver = {
       ...parts,
+      starts: new Together(parts.store),
+      ends: new Together(parts.store),
       starting: this.#starting,
       waking: this.#waking,
       watch: (computerId) => this.#watch(computerId),
