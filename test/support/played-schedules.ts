@@ -2,7 +2,12 @@ import type { TestContext } from "node:test";
 import { type AgentProcessSpec, type AgentProcessState, HoldfastError } from "@holdfast/contract";
 import { createIds, systemClock } from "@holdfast/kit";
 import pg from "pg";
-import { type Agent, AgentFault, type Agents, AgentUnreachable } from "../../packages/control/src/domain/agents.ts";
+import {
+  type Agent,
+  AgentFault,
+  type Agents,
+  AgentUnreachable,
+} from "../../packages/control/src/domain/agents.ts";
 import type { Computers } from "../../packages/control/src/domain/computer.ts";
 import type { Module } from "../../packages/control/src/domain/module.ts";
 import { coreModules, type Shared } from "../../packages/control/src/modules.ts";
@@ -45,10 +50,16 @@ export interface PlayedSchedules {
     headers?: Readonly<Record<string, string>>,
   ): ReturnType<typeof call>;
   /** Throws where it is refused. */
-  make(fields: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>> & { readonly id: string }>;
+  make(
+    fields: Readonly<Record<string, unknown>>,
+  ): Promise<Readonly<Record<string, unknown>> & { readonly id: string }>;
   runs(schedule: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Until so many runs of the schedule are in one of these states. */
-  untilRuns(schedule: string, count: number, ...states: string[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  untilRuns(
+    schedule: string,
+    count: number,
+    ...states: string[]
+  ): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** Paused, and all its runs once none goes on any more. */
   settled(schedule: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
   computer(name: string, state?: string): Promise<string>;
@@ -62,7 +73,10 @@ export const playSchedules = async (
 ): Promise<PlayedSchedules> => {
   const clock = leapingClock();
   const cells = playCells(clock);
-  const modules = (shared: Shared): readonly Module[] => [...coreModules(shared), playedModule(shared, cells)];
+  const modules = (shared: Shared): readonly Module[] => [
+    ...coreModules(shared),
+    playedModule(shared, cells),
+  ];
   const control = await startControl(context, postgres, { clock, modules });
   const owner = await enrolOwner(control);
   const key = await createKey(control, owner, "claude");
@@ -89,7 +103,8 @@ export const playSchedules = async (
     runs,
     make: async (fields) => {
       const reply = await ask("POST", "/v1/schedules", { computer: "box", command: "true", ...fields });
-      if (reply.status !== 201) throw new Error(`schedule.create: ${reply.status} ${JSON.stringify(reply.body)}`);
+      if (reply.status !== 201)
+        throw new Error(`schedule.create: ${reply.status} ${JSON.stringify(reply.body)}`);
       return { ...reply.body, id: String(reply.body["id"]) };
     },
     untilRuns: async (schedule, count, ...states) => {
@@ -111,7 +126,9 @@ export const playSchedules = async (
         "no run goes on",
         async () => {
           found = await runs(schedule);
-          return found.every(({ state }) => !["queued", "running", "waiting_to_retry"].includes(String(state)));
+          return found.every(
+            ({ state }) => !["queued", "running", "waiting_to_retry"].includes(String(state)),
+          );
         },
         { detail: () => JSON.stringify(found.map(({ state, slot, reason }) => [state, slot, reason])) },
       );
@@ -270,15 +287,27 @@ const playCells = (clock: LeapingClock): PlayedCells & { readonly agents: Agents
         if (method === "processes.get") return get(id, Number(params["wait_ms"] ?? 0), options.signal);
         if (method === "processes.list")
           return {
-            processes: [...processes.values()].filter((one) => one.computer === computer).map(({ state }) => state),
+            processes: [...processes.values()]
+              .filter((one) => one.computer === computer)
+              .map(({ state }) => state),
           };
         if (method === "processes.signal") {
-          if (!processes.has(id)) throw new AgentFault("not_found", "not_found", "there is no such process", {});
+          if (!processes.has(id))
+            throw new AgentFault("not_found", "not_found", "there is no such process", {});
           over(id, { kind: "signaled", signal: Number(params["signal"]) });
           return processes.get(id)?.state;
         }
         throw new Error(`nobody plays ${method}`);
       },
     }) as unknown as Agent;
-  return { ...cells, get before() { return cells.before; }, set before(next) { cells.before = next; }, agents: { of: agentOf } };
+  return {
+    ...cells,
+    get before() {
+      return cells.before;
+    },
+    set before(next) {
+      cells.before = next;
+    },
+    agents: { of: agentOf },
+  };
 };
