@@ -34,7 +34,7 @@ export const useHosted = async (): Promise<Hosted> => {
   const control = await startControl(context, postgres, { clock, supervisor });
   const owner = await enrolOwner(control);
   const key = await createKey(control, owner, "claude", {
-    ceilings: { computers: 50, largest_size: "large" },
+    ceilings: { computers: 50, disk_bytes: 10_000 * 1024 ** 3, largest_size: "large" },
   });
   const clientOf = (token: string, retries?: number): HoldfastClient =>
     createClient({ baseUrl: control.url, token, ...(retries === undefined ? {} : { retries }) });

@@ -174,7 +174,7 @@ export const openInstance = async (
     assistant: async (ceilings = {}) => {
       const made = await (await owner()).keys.create({
         name: `a-${randomBytes(6).toString("hex")}`,
-        ceilings: { computers: 100, largest_size: "large", ...ceilings },
+        ceilings: { computers: 100, disk_bytes: 10_000 * 1024 ** 3, largest_size: "large", ...ceilings },
       });
       return {
         id: made.key.assistant,
