@@ -22,7 +22,9 @@ const heads = [
 export const tableOf = (seen: readonly Seen[], paper: Paper): readonly string[] => {
   const narrow = paper.width !== undefined && paper.width < 100;
   const rows = rowsOf(seen, paper.now).map((row) => ({ row, cells: cellsOf(row, narrow) }));
-  const widths = widthsOf([...heads, ...rows.flatMap(({ cells }) => (cells ? [cells] : []))], paper);
+  // What is told of a schedule is cut rather than the names of all.
+  const told = rows.flatMap(({ row, cells = [] }) => [row.kind === "schedule" ? cells.slice(0, -1) : cells]);
+  const widths = widthsOf([...heads, ...told], paper);
   return [
     ...heads.map((cells) => line(cells, widths, paper, () => codes.head)),
     ...rows.map(({ row, cells }) => {

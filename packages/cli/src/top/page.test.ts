@@ -242,7 +242,7 @@ test("schedules stand under what they belong to, what failed and the soonest fir
       }),
     ],
   });
-  const lines = tableOf([asleep, archived], { now, width: 80, color: false }).slice(2);
+  const lines = tableOf([asleep, archived], { now, width: 99, color: false }).slice(2);
   assert.deepEqual(
     lines.map((line) => line.replaceAll(/ {2,}(?=\S)/g, "  ")),
     [
