@@ -110,8 +110,10 @@ export const createHandlers = (serving: () => Serving): RpcHandlers<SupervisorMe
   "archive.drop": async ({ computer_id }) => ({
     dropped: await serving().volumes.archives.drop(computer_id),
   }),
-  "archive.unpack": ({ computer_id }) => {
+  "archive.unpack": async ({ computer_id }) => {
     const { cells, volumes } = serving();
+    // A cell of an archived computer is one that was unpacking it for somebody who is gone.
+    if (volumes.isArchived(computer_id)) await cells.stop(computer_id);
     return cells.without(computer_id, () => volumes.archives.unpack(computer_id));
   },
   "archive.unpacked": async ({ computer_id }) => {

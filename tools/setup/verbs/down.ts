@@ -140,7 +140,10 @@ const deleteSubvolumes = async (pool: string): Promise<void> => {
   const isSubvolume = async (path: string): Promise<boolean> =>
     (await tryCommand(["btrfs", "subvolume", "show", path])).status === 0;
   if (!(await isSubvolume(pool))) return;
-  for (const directory of ["images", "supervisor/computers", "supervisor/trials"])
+  for (const directory of [
+    "images",
+    ...["computers", "snapshots", "archives", "swaps", "trials"].map((name) => `supervisor/${name}`),
+  ])
     for (const name of await readdir(join(pool, directory)).catch(() => []))
       if (await isSubvolume(join(pool, directory, name)))
         await command(["btrfs", "subvolume", "delete", join(pool, directory, name)]);

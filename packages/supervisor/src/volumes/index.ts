@@ -60,6 +60,8 @@ export interface Volumes {
   get(computerId: string): VolumeFacts;
   /** Throws `not_found`. */
   known(computerId: string): VolumeFacts;
+  /** Whether what the computer has on its disk is its archive. Throws `not_found`. */
+  isArchived(computerId: string): boolean;
   list(): readonly (VolumeFacts & { readonly archived: boolean })[];
   /** Undefined without a volume. */
   usage(computerId: string): Promise<{ readonly bytes: number; readonly limitBytes: number } | undefined>;
@@ -170,6 +172,7 @@ const createVolumes = async (parts: VolumeParts, image: string): Promise<Volumes
         return { destroyed: true, erased: await erase(volume) };
       }),
     known: (computerId) => knownVolume(parts, computerId),
+    isArchived: (computerId) => archiveCounts(knownVolume(parts, computerId)),
     get: (computerId) => {
       const volume = knownVolume(parts, computerId);
       return volume.archive?.state === "unpacking" ? volume : wholeVolume(parts, computerId);
