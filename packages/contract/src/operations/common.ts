@@ -32,6 +32,16 @@ export const serviceRef = z
   )
   .describe("The service: its id (svc_…) or its name");
 
+/** A schedule by id or by name: names are unique on a computer; an id is unique everywhere. */
+export const scheduleRef = z
+  .string()
+  .max(64)
+  .refine(
+    (text) => idPattern("schedule").test(text) || nameSchema.safeParse(text).success,
+    "a schedule's id (sch_…) or name",
+  )
+  .describe("The schedule: its id (sch_…) or its name");
+
 export const processId = idSchema("process").describe("The process id (prc_…)");
 
 export const pathSchema = z

@@ -6,6 +6,7 @@ import * as principals from "./principals.ts";
 import * as processes from "./processes.ts";
 import * as projects from "./projects.ts";
 import * as records from "./records.ts";
+import * as runs from "./runs.ts";
 import * as schedules from "./schedules.ts";
 import * as services from "./services.ts";
 import * as snapshots from "./snapshots.ts";
@@ -27,7 +28,8 @@ export {
 } from "./projects.ts";
 export { eventView, recordView } from "./records.ts";
 export { holdView } from "./holds.ts";
-export { runView, scheduleView } from "./schedules.ts";
+export { runView } from "./runs.ts";
+export { scheduleView } from "./schedules.ts";
 export { serviceView } from "./services.ts";
 export { differenceView, offerView, snapshotView } from "./snapshots.ts";
 export { shareView } from "./visits.ts";
@@ -125,10 +127,10 @@ export const operations = {
   "schedule.preview": schedules.schedulePreview,
   "schedule.run": schedules.scheduleRun,
   "schedule.fire": schedules.scheduleFire,
-  "run.list": schedules.runList,
-  "run.get": schedules.runGet,
-  "run.output": schedules.runOutput,
-  "run.cancel": schedules.runCancel,
+  "run.list": runs.runList,
+  "run.get": runs.runGet,
+  "run.output": runs.runOutput,
+  "run.cancel": runs.runCancel,
   "port.list": computers.portList,
   "record.list": records.recordList,
   "event.stream": records.eventStream,
