@@ -69,7 +69,7 @@ export const createSnapshotWork = (parts: SnapshotWorkParts): SnapshotWork => {
   const retention = new Retention(made);
   const offers = new Offers(made);
   const accepting = new Accepting({ ...made, offers });
-  const caretaker = new SnapshotCaretaker({ ...made, offers: accepting });
+  const caretaker = new SnapshotCaretaker({ ...made, forks: forking, offers: accepting });
   return {
     forks: forking,
     origins: forking,

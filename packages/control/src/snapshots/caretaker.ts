@@ -1,6 +1,8 @@
 import type { SupervisorMethods } from "@holdfast/contract";
 import type { Clock, Logger, RpcClient } from "@holdfast/kit";
 import type { EventLog } from "../domain/events.ts";
+import type { Forks } from "../domain/snapshots.ts";
+import { listOrphans } from "../store/children.ts";
 import { getComputer } from "../store/computers.ts";
 import { withdrawOfDestroyed } from "../store/offers.ts";
 import { listUselessKeys, revokeKey } from "../store/principals.ts";
@@ -20,6 +22,7 @@ export interface CaretakerParts {
   readonly store: Store;
   readonly supervisor: RpcClient<SupervisorMethods>;
   readonly snapshots: Snapshots;
+  readonly forks: Pick<Forks, "discard">;
   /** Finishes or takes back what became of offers that nobody works on. */
   readonly offers: { recover(): Promise<void> };
   readonly events: EventLog;
@@ -78,6 +81,7 @@ export class SnapshotCaretaker {
       await forgetOfDestroyed(store.db);
       for (const id of await listUselessKeys(store.db, pageRows))
         await store.transaction((transaction) => revokeKey(transaction, id, clock.now()));
+      for (const id of await listOrphans(store.db, pageRows)) await this.#parts.forks.discard(id);
     }
     let there: ReadonlySet<string> | undefined;
     const isThere = async (id: string): Promise<boolean> => {

@@ -84,7 +84,7 @@ export class Restores implements Restorer {
     signal: AbortSignal,
   ): Promise<OperationOutput<"snapshot.restore">> {
     this.#parts.crashPoint("restore-admitted");
-    const reached = await this.#parts.reconciler.settle(
+    const settled = this.#parts.reconciler.settle(
       computer,
       (row) =>
         row.state === "failed" ||
@@ -93,6 +93,11 @@ export class Restores implements Restorer {
         (row.restoring?.id !== before && (row.state === row.desiredState || row.desiredState === "archived")),
       { waitMs, signal },
     );
+    // Control stops; the next one goes on with it.
+    const reached = await settled.catch((error: unknown) => {
+      if (signal.aborted) return computer;
+      throw error;
+    });
     const taken = await getSnapshot(this.#parts.store.db, before);
     if (taken === undefined || (reached.restoring?.id !== before && taken.state !== "kept"))
       throw new HoldfastError(

@@ -1,4 +1,4 @@
-import type { Transaction } from "./transaction.ts";
+import type { Database, Transaction } from "./transaction.ts";
 
 /** Those that are not to be destroyed. */
 export const countChildren = async (db: Transaction, parentId: string): Promise<number> =>
@@ -23,3 +23,17 @@ export const isNameSeen = async (db: Transaction, principalId: string, name: str
     )
     .limit(1)
     .executeTakeFirst()) !== undefined;
+
+/** Children that were written down while their parent's destruction was: it did not see them. */
+export const listOrphans = async (db: Database, limit: number): Promise<readonly string[]> =>
+  (
+    await db
+      .selectFrom("computers as child")
+      .innerJoin("computers as parent", "parent.id", "child.parent_id")
+      .select("child.id")
+      .where("child.state", "<>", "destroyed")
+      .where("child.desired_state", "<>", "destroyed")
+      .where("parent.desired_state", "=", "destroyed")
+      .limit(limit)
+      .execute()
+  ).map(({ id }) => id);

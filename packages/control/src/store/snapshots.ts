@@ -163,7 +163,7 @@ export const isAwaited = async (db: Database | Transaction, id: string): Promise
   return rows.length > 0;
 };
 
-/** Being taken, being deleted, or passing; on this node's computers. */
+/** Being taken, being deleted, or passing and of no offer that is not decided; on this node's computers. */
 export const listUnfinished = (db: Database, nodeId: string, limit: number): Promise<SnapshotRow[]> =>
   db
     .selectFrom("snapshots")
@@ -171,6 +171,16 @@ export const listUnfinished = (db: Database, nodeId: string, limit: number): Pro
     .selectAll("snapshots")
     .where((where) =>
       where.or([where("snapshots.state", "<>", "kept"), where("snapshots.kind", "=", "passing")]),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("offers")
+            .select("offers.id")
+            .whereRef("offers.snapshot_id", "=", "snapshots.id")
+            .where("offers.state", "in", ["making", "open", "accepting", "placing"]),
+        ),
+      ),
     )
     .where("computers.node_id", "=", nodeId)
     .where("computers.state", "<>", "destroyed")

@@ -70,7 +70,7 @@ export class Accepting {
   ): Promise<AdmittedAcceptance> {
     const { offers } = this.#parts;
     const row = await offers.lock(transaction, principal, params.offer);
-    const parent = await offers.parentOf(principal, row);
+    const parent = await offers.parentOf(transaction, principal, row);
     if (!parent)
       throw new HoldfastError("forbidden", "what a child offers is accepted by whose the parent is");
     refuseDecided(row);

@@ -159,7 +159,8 @@ export class Offers {
   ): Promise<{ readonly target: string; readonly offer: OfferRow; readonly was: OfferRow }> {
     const { clock, events } = this.#parts;
     const was = await this.lock(transaction, principal, id);
-    const state = (await this.mayDecide(principal, was)) ? ("rejected" as const) : ("withdrawn" as const);
+    const mayDecide = (await this.parentOf(transaction, principal, was)) !== undefined;
+    const state = mayDecide ? ("rejected" as const) : ("withdrawn" as const);
     if (was.state === state) return { target: id, offer: was, was };
     refuseDecided(was);
     const offer = await changeOffer(transaction, id, ["open"], {
@@ -202,13 +203,9 @@ export class Offers {
     return row;
   }
 
-  /** Whether the parent is the principal's to decide about. The helper of the child has the child alone. */
-  async mayDecide(principal: Principal, row: OfferRow): Promise<boolean> {
-    return (await this.parentOf(principal, row)) !== undefined;
-  }
-
-  parentOf(principal: Principal, row: OfferRow): Promise<Computer | undefined> {
-    return this.#parts.computers.find(principal, row.parent_id).catch((error: unknown) => {
+  /** The parent, where it is the principal's to decide about. The helper of the child has the child alone. */
+  parentOf(db: Database | Transaction, principal: Principal, row: OfferRow): Promise<Computer | undefined> {
+    return findComputer(db, principal, row.parent_id).catch((error: unknown) => {
       if (error instanceof HoldfastError && error.code === "not_found") return undefined;
       throw error;
     });

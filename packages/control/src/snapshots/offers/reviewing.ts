@@ -44,7 +44,7 @@ export class Reviewing {
     const { principal, signal } = context;
     const row = refuseDecided(await offers.find(store.db, principal, params.offer));
     // What is on the parent is nothing to who has the child alone.
-    const parent = await offers.parentOf(principal, row);
+    const parent = await offers.parentOf(store.db, principal, row);
     if (!parent) throw noOffer(row.id);
     const manifest = new Map((await getManifest(store.db, row.id)).map((entry) => [entry.path, entry]));
     const begin = positionOf(params.cursor);

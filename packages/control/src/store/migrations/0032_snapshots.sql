@@ -52,10 +52,12 @@ create table offers (
 );
 create index offers_child on offers (child_id, id desc);
 create index offers_parent on offers (parent_id, id desc);
+create index offers_snapshot on offers (snapshot_id);
 create index offers_unfinished on offers (id) where state in ('making', 'open', 'accepting', 'placing');
 
 -- The helper of a child: an assistant that is good for nothing when the child is not its own any more.
 alter table assistants add column child_id text references computers;
+create index assistants_child on assistants (child_id) where child_id is not null;
 -- The key that a helper's key was given out under: it ends with that one.
 alter table keys add column delegated_by text references keys;
 create index keys_delegated on keys (delegated_by) where delegated_by is not null;
