@@ -30,7 +30,7 @@ export interface ProjectWorkParts {
   readonly agents: Agents;
   readonly computers: Computers;
   readonly keeper: ServiceKeeper;
-  readonly schedules?: ProjectSchedules;
+  readonly schedules: ProjectSchedules;
   readonly files: Files;
   readonly events: EventLog;
   readonly ids: NewId;

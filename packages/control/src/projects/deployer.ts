@@ -31,8 +31,7 @@ import { projectEvent } from "./events.ts";
 export interface DeployerParts extends CellParts {
   readonly store: Store;
   readonly keeper: ServiceKeeper;
-  /** Absent: none can be made. */
-  readonly schedules?: ProjectSchedules;
+  readonly schedules: ProjectSchedules;
   readonly events: EventLog;
   readonly ids: NewId;
   readonly clock: Clock;
@@ -113,7 +112,7 @@ export class Deployer {
       await insertDeployment(transaction, deployment, limits.deploymentsKept);
       const created = project.state === "creating";
       if (created && starters.length > 0)
-        await schedules?.add(transaction, computer, lives, starters, principal);
+        await schedules.add(transaction, computer, lives, starters, principal);
       await events.append(
         transaction,
         ...(created ? [projectEvent(lives, "project.created")] : []),
