@@ -57,7 +57,7 @@ test("134: accept copies what was shown, however the child writes on between off
   await assert.rejects(client.offers.accept({ offer: offer.id, digest: "0".repeat(offer.digest.length) }), {
     code: "version_mismatch",
   });
-  assert.equal(await inside(client, parent, `ls ${folder}`), "server.js\n", "a refused one changes nothing");
+  assert.equal(await inside(client, parent, `ls ${folder}`), "README.md\nserver.js\n", "a refused one changes nothing");
 
   const options = { idempotencyKey: `accept-${offer.id}` };
   const both = await Promise.all(
@@ -177,7 +177,7 @@ test("134: only the parent's side accepts, only once, and a rejected or withdraw
   assert.equal((await helper.offers.reject({ offer: second.id })).state, "withdrawn");
   for (const { id, digest } of [first, second])
     await assert.rejects(client.offers.accept({ offer: id, digest }), { code: "wrong_state" });
-  assert.equal(await inside(client, parent, `ls ${folder}`), "server.js\n");
+  assert.equal(await inside(client, parent, `ls ${folder}`), "README.md\nserver.js\n");
   await client.offers.accept({ offer: third.id, digest: third.digest });
   await assert.rejects(client.offers.accept({ offer: third.id, digest: third.digest }), {
     code: "wrong_state",
