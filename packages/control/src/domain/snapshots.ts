@@ -5,8 +5,8 @@ import type { Computer } from "./computer.ts";
 export interface Forks {
   /**
    * Writes down an ephemeral fork of a computer as it is now; the reconciler makes it, and `Computers.reach` waits for it. The same id again
-   * answers the same fork. Its services and projects are those of the computer, its schedules are paused. Throws `wrong_state` for a
-   * computer without a volume, `name_taken`, `ceiling_reached`.
+   * answers the same fork. It has files and environment, and nothing runs on it by itself: no service does its work twice, and no
+   * address is used up. Throws `wrong_state` for a computer without a volume, `name_taken`, `ceiling_reached`.
    */
   fork(transaction: Transaction, wanted: EphemeralFork): Promise<Computer>;
   /** Lets it be destroyed, with all that is on it. Again, and of one that never was: does nothing. */

@@ -77,6 +77,7 @@ export const createSnapshotWork = (parts: SnapshotWorkParts): SnapshotWork => {
     handlers: {
       ...snapshotHandlers({
         ...made,
+        db: parts.store.db,
         restores,
         comparing: new Comparing(made),
         imports: new Imports({ ...made, forking }),

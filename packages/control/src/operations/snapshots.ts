@@ -17,11 +17,13 @@ import {
 } from "../snapshots/index.ts";
 import { getComputer } from "../store/computers.ts";
 import { snapshotOfOperation } from "../store/snapshots.ts";
+import type { Database } from "../store/transaction.ts";
 import { bodyOf } from "./body.ts";
 
 type Names = Extract<OperationName, `snapshot.${string}`>;
 
 export interface SnapshotHandlerParts {
+  readonly db: Database;
   readonly snapshots: Snapshots;
   readonly restores: Restores;
   readonly comparing: Comparing;
@@ -33,7 +35,7 @@ export interface SnapshotHandlerParts {
 }
 
 export const snapshotHandlers = (parts: SnapshotHandlerParts): Handlers<Names> => {
-  const { snapshots, restores, comparing, imports, lifecycle, trees, stopping } = parts;
+  const { db, snapshots, restores, comparing, imports, lifecycle, trees, stopping } = parts;
   const create: Handler<"snapshot.create", AdmittedSnapshot> = {
     goesOn: true,
     admit: (transaction, context, params) => snapshots.admit(transaction, context, params),
@@ -77,7 +79,8 @@ export const snapshotHandlers = (parts: SnapshotHandlerParts): Handlers<Names> =
     "snapshot.export": {
       run: async ({ principal, signal }, params): Promise<BytesResult> => {
         const { computer, row } = await snapshots.find(principal, params.computer, params.snapshot);
-        const file = trees.export({ snapshotId: row.id }, storedDefinitions(row.definitions), signal);
+        const definitions = await storedDefinitions(db, row.id);
+        const file = trees.export({ snapshotId: row.id }, definitions, signal);
         return {
           target: row.id,
           bytes: await firstWaited(file),

@@ -10,6 +10,8 @@ import {
   templateNames,
 } from "@holdfast/contract";
 import { z } from "zod";
+import { getDefinitions } from "../store/snapshots.ts";
+import type { Database, Transaction } from "../store/transaction.ts";
 
 /** Declared as `service.create` takes it, but what is about the request. */
 const serviceFields = operations["service.create"].input.omit({ computer: true, name: true, wait_ms: true });
@@ -74,6 +76,22 @@ export const parseDefinitions = (found: unknown): Definitions => {
   );
 };
 
-/** Of a snapshot that was taken here, also by an earlier version. */
-export const storedDefinitions = (stored: Readonly<Record<string, unknown>>): Definitions =>
-  stored as unknown as Definitions;
+/** Of a snapshot that was taken here, also by an earlier version. Throws `not_found` where it is gone. */
+export const storedDefinitions = async (db: Database | Transaction, id: string): Promise<Definitions> => {
+  const stored = await getDefinitions(db, id);
+  if (!stored) throw new HoldfastError("not_found", `there is no snapshot ${id}`, { snapshot: id });
+  return stored as unknown as Definitions;
+};
+
+/** All values of one snapshot together: a hundred of each computer are kept in the database. */
+const mostBytes = 4 * 1024 * 1024;
+
+/** Throws `limit_reached` where they are more than is kept with a snapshot. */
+export const refuseLarge = (captured: Definitions): Definitions => {
+  if (Buffer.byteLength(JSON.stringify(captured)) <= mostBytes) return captured;
+  throw new HoldfastError(
+    "limit_reached",
+    `services, projects, schedules and environment are over ${mostBytes} bytes together: put large values into files`,
+    { limit: mostBytes, counts: "bytes of definitions" },
+  );
+};

@@ -10,7 +10,7 @@ import { getComputer, insertComputer, type LifecycleValues, type NewComputer } f
 import { countComputers, lockAccount } from "../store/principals.ts";
 import { findSnapshot, getSnapshot, isAwaited, keepSnapshot, type SnapshotRow } from "../store/snapshots.ts";
 import type { Transaction } from "../store/transaction.ts";
-import { storedDefinitions } from "./definitions.ts";
+import { type Definitions, storedDefinitions } from "./definitions.ts";
 import { placeDefinitions, type PlacingParts } from "./placing.ts";
 import { refuseWithoutVolume, type Snapshots, type SnapshotsParts } from "./snapshots.ts";
 import { noSnapshot } from "./view.ts";
@@ -89,16 +89,8 @@ export class Forking implements Forks, Origins {
     origin: SnapshotRow,
     make: (copied: Copied) => Promise<Computer>,
   ): Promise<Computer> {
-    const definitions = storedDefinitions(origin.definitions);
-    const computer = await make({
-      environment: definitions.environment,
-      originSnapshotId: origin.id,
-      lifecycle: {
-        sleep_after_ms: of.sleepAfterMs ?? undefined,
-        stop_after_ms: of.stopAfterMs ?? undefined,
-        keep_awake: of.keepAwake,
-      },
-    });
+    const definitions = await storedDefinitions(transaction, origin.id);
+    const computer = await make(copiedOf(of, origin, definitions));
     await placeDefinitions(this.#parts, transaction, computer, definitions, {
       operationId,
       principalId: computer.principalId,
@@ -123,26 +115,24 @@ export class Forking implements Forks, Origins {
       });
     const origin = await this.#passing(transaction, of, of.principalId, null);
     const { id, name, description, lifetimeMs } = wanted;
-    return this.write(transaction, id, of, origin, async (copied) => {
-      try {
-        const computer = await insertComputer(transaction, {
-          ...copied,
-          id,
-          name,
-          description,
-          accountId: of.accountId,
-          nodeId,
-          principalId: of.principalId,
-          size: of.size,
-          expiresAtMs: clock.now() + lifetimeMs,
-          nowMs: clock.now(),
-        });
-        await events.append(transaction, computerEvent(computer, "created"));
-        return computer;
-      } catch (error) {
-        throw nameTaken(error, name);
-      }
-    });
+    try {
+      const computer = await insertComputer(transaction, {
+        ...copiedOf(of, origin, await storedDefinitions(transaction, origin.id)),
+        id,
+        name,
+        description,
+        accountId: of.accountId,
+        nodeId,
+        principalId: of.principalId,
+        size: of.size,
+        expiresAtMs: clock.now() + lifetimeMs,
+        nowMs: clock.now(),
+      });
+      await events.append(transaction, computerEvent(computer, "created"));
+      return computer;
+    } catch (error) {
+      throw nameTaken(error, name);
+    }
   }
 
   async discard(computerId: string): Promise<void> {
@@ -189,3 +179,13 @@ export class Forking implements Forks, Origins {
     return this.#parts.snapshots.write(transaction, of, { kind: "passing", principalId, operationId });
   }
 }
+
+const copiedOf = (of: Computer, origin: SnapshotRow, { environment }: Definitions): Copied => ({
+  environment,
+  originSnapshotId: origin.id,
+  lifecycle: {
+    sleep_after_ms: of.sleepAfterMs ?? undefined,
+    stop_after_ms: of.stopAfterMs ?? undefined,
+    keep_awake: of.keepAwake,
+  },
+});

@@ -124,7 +124,7 @@ export class Restores implements Restorer {
       }),
     );
     if (!restoring.definitions) return;
-    const definitions = storedDefinitions(row.definitions);
+    const definitions = await storedDefinitions(transaction, row.id);
     const { environment } = definitions;
     const changed = await changeComputer(transaction, computer.id, { environment }, clock.now());
     await placeDefinitions(this.#parts, transaction, changed, definitions, {

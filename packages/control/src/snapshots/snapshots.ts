@@ -30,7 +30,7 @@ import {
 } from "../store/snapshots.ts";
 import type { Store, Transaction } from "../store/transaction.ts";
 import { capture } from "./capture.ts";
-import { storedDefinitions } from "./definitions.ts";
+import { refuseLarge, storedDefinitions } from "./definitions.ts";
 import { timedName } from "./names.ts";
 import { noSnapshot, snapshotEvent, type SnapshotView, snapshotView } from "./view.ts";
 
@@ -117,6 +117,7 @@ export class Snapshots {
     const id = wanted.id ?? ids("snapshot");
     const nowMs = clock.now();
     const name = wanted.name ?? (wanted.kind === "passing" ? id : timedName("at", nowMs, id));
+    const definitions = refuseLarge(await capture(transaction, computer, schedules));
     try {
       return await insertSnapshot(transaction, {
         id,
@@ -127,7 +128,13 @@ export class Snapshots {
         name,
         note: wanted.note ?? "",
         kind: wanted.kind,
-        definitions: await capture(transaction, computer, schedules),
+        definitions,
+        services: definitions.projects.reduce(
+          (sum, { deployed }) => sum + (deployed?.definition.services.length ?? 0),
+          definitions.services.length,
+        ),
+        projects: definitions.projects.length,
+        schedules: definitions.schedules.length,
         nowMs,
       });
     } catch (error) {
@@ -265,7 +272,10 @@ export class Snapshots {
     params: OperationParams<"snapshot.get">,
   ): Promise<OperationOutput<"snapshot.get">> {
     const { row } = await this.find(principal, params.computer, params.snapshot);
-    return { ...snapshotView(row), definitions: storedDefinitions(row.definitions) };
+    return {
+      ...snapshotView(row),
+      definitions: await storedDefinitions(this.#parts.store.db, row.id),
+    };
   }
 
   /** Throws `not_found`, also for what the principal may not see. */

@@ -3,29 +3,22 @@ import type { Computer } from "../domain/computer.ts";
 import type { NewEvent } from "../domain/events.ts";
 import { timestamp } from "../lib/timestamp.ts";
 import type { SnapshotRow } from "../store/snapshots.ts";
-import { storedDefinitions } from "./definitions.ts";
 
 export type SnapshotView = OperationOutput<"snapshot.create">;
 
-export const snapshotView = (row: SnapshotRow): SnapshotView => {
-  const { services, projects, schedules } = storedDefinitions(row.definitions);
-  return {
-    id: row.id,
-    computer: row.computer_id,
-    name: row.name,
-    note: row.note,
-    kind: row.kind === "passing" ? "manual" : row.kind,
-    services: projects.reduce(
-      (sum, { deployed }) => sum + (deployed?.definition.services.length ?? 0),
-      services.length,
-    ),
-    projects: projects.length,
-    schedules: schedules.length,
-    taken_by: row.principal_id,
-    taken_at: timestamp(row.taken_at_ms),
-    sync_ms: row.sync_ms,
-  };
-};
+export const snapshotView = (row: SnapshotRow): SnapshotView => ({
+  id: row.id,
+  computer: row.computer_id,
+  name: row.name,
+  note: row.note,
+  kind: row.kind === "passing" ? "manual" : row.kind,
+  services: row.services,
+  projects: row.projects,
+  schedules: row.schedules,
+  taken_by: row.principal_id,
+  taken_at: timestamp(row.taken_at_ms),
+  sync_ms: row.sync_ms,
+});
 
 /** `kind` is the second word: `taken` tells `snapshot.taken`. */
 export const snapshotEvent = (

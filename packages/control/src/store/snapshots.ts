@@ -2,8 +2,26 @@ import { type Selectable, sql } from "kysely";
 import type { SnapshotTables } from "./tables/snapshots.ts";
 import type { Database, Transaction } from "./transaction.ts";
 
-export type SnapshotRow = Selectable<SnapshotTables["snapshots"]>;
+/** Without its definitions, which may have megabytes. */
+export type SnapshotRow = Omit<Selectable<SnapshotTables["snapshots"]>, "definitions">;
 export type SnapshotKind = SnapshotRow["kind"];
+
+const columns = [
+  "id",
+  "account_id",
+  "computer_id",
+  "principal_id",
+  "operation_id",
+  "name",
+  "note",
+  "kind",
+  "state",
+  "services",
+  "projects",
+  "schedules",
+  "sync_ms",
+  "taken_at_ms",
+] as const satisfies readonly (keyof SnapshotRow)[];
 
 export interface NewSnapshot {
   readonly id: string;
@@ -15,6 +33,10 @@ export interface NewSnapshot {
   readonly note: string;
   readonly kind: SnapshotKind;
   readonly definitions: object;
+  /** In them. */
+  readonly services: number;
+  readonly projects: number;
+  readonly schedules: number;
   readonly nowMs: number;
 }
 
@@ -35,13 +57,24 @@ export const insertSnapshot = (db: Database | Transaction, snapshot: NewSnapshot
       kind: snapshot.kind,
       state: "taking",
       definitions: { ...snapshot.definitions },
+      services: snapshot.services,
+      projects: snapshot.projects,
+      schedules: snapshot.schedules,
       taken_at_ms: snapshot.nowMs,
     })
-    .returningAll()
+    .returning(columns)
     .executeTakeFirstOrThrow();
 
 export const getSnapshot = (db: Database | Transaction, id: string): Promise<SnapshotRow | undefined> =>
-  db.selectFrom("snapshots").selectAll().where("id", "=", id).executeTakeFirst();
+  db.selectFrom("snapshots").select(columns).where("id", "=", id).executeTakeFirst();
+
+/** Undefined: there is no such snapshot. */
+export const getDefinitions = async (
+  db: Database | Transaction,
+  id: string,
+): Promise<Readonly<Record<string, unknown>> | undefined> =>
+  (await db.selectFrom("snapshots").select("definitions").where("id", "=", id).executeTakeFirst())
+    ?.definitions;
 
 /** The one that an operation has written down. */
 export const snapshotOfOperation = (
@@ -50,7 +83,7 @@ export const snapshotOfOperation = (
 ): Promise<SnapshotRow | undefined> =>
   db
     .selectFrom("snapshots")
-    .selectAll()
+    .select(columns)
     .where("operation_id", "=", operationId)
     .where("kind", "<>", "passing")
     .executeTakeFirst();
@@ -64,7 +97,7 @@ export const findSnapshot = (
 ): Promise<SnapshotRow | undefined> => {
   const query = db
     .selectFrom("snapshots")
-    .selectAll()
+    .select(columns)
     .where("computer_id", "=", computerId)
     .where(ref.startsWith("snp_") ? "id" : "name", "=", ref)
     .where("kind", "<>", "passing")
@@ -81,7 +114,7 @@ export const listSnapshots = (
 ): Promise<SnapshotRow[]> => {
   const query = db
     .selectFrom("snapshots")
-    .selectAll()
+    .select(columns)
     .where("computer_id", "=", computerId)
     .where("kind", "<>", "passing")
     .where("state", "=", "kept");
@@ -136,7 +169,7 @@ export const keepSnapshot = (
     .set({ state: "kept", sync_ms: syncMs })
     .where("id", "=", id)
     .where("state", "=", "taking")
-    .returningAll()
+    .returning(columns)
     .executeTakeFirst();
 
 /** From now on nobody finds it by its name, which is free again. */
@@ -168,7 +201,7 @@ export const listUnfinished = (db: Database, nodeId: string, limit: number): Pro
   db
     .selectFrom("snapshots")
     .innerJoin("computers", "computers.id", "snapshots.computer_id")
-    .selectAll("snapshots")
+    .select(columns.map((column) => `snapshots.${column}` as const))
     .where((where) =>
       where.or([where("snapshots.state", "<>", "kept"), where("snapshots.kind", "=", "passing")]),
     )
@@ -241,7 +274,7 @@ export const newestOfKind = (
 ): Promise<SnapshotRow | undefined> =>
   db
     .selectFrom("snapshots")
-    .selectAll()
+    .select(columns)
     .where("computer_id", "=", computerId)
     .where("kind", "=", kind)
     .orderBy("id", "desc")

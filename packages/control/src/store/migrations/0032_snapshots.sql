@@ -14,7 +14,12 @@ create table snapshots (
   kind text not null check (kind in ('manual', 'hourly', 'daily', 'weekly', 'before_restore', 'passing')),
   -- The row is there before the snapshot and after it.
   state text not null check (state in ('taking', 'kept', 'deleting')),
+  -- Services, projects, schedules and environment at that moment: some kilobytes mostly, and megabytes at most.
   definitions jsonb not null,
+  -- How many are in them.
+  services integer not null,
+  projects integer not null,
+  schedules integer not null,
   sync_ms bigint not null default 0,
   taken_at_ms bigint not null
 );

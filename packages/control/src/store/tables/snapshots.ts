@@ -17,6 +17,9 @@ export interface SnapshotTables {
     kind: "manual" | "hourly" | "daily" | "weekly" | "before_restore" | "passing";
     state: "taking" | "kept" | "deleting";
     definitions: Readonly<Record<string, unknown>>;
+    services: number;
+    projects: number;
+    schedules: number;
     sync_ms: Generated<number>;
     taken_at_ms: number;
   };
