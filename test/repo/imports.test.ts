@@ -37,7 +37,7 @@ const steps: readonly (readonly string[])[] = [
   ["snapshots"],
   // Projects and schedules are made of what computers and their work offer.
   ["projects", "visits", "throwaway", "schedules"],
-  ["authority", "agents", "computers", "work", "events", "evidence"],
+  ["authority", "agents", "computers", "warm", "memory", "work", "events", "evidence"],
   ["store"],
   ["domain"],
   ["lib"],

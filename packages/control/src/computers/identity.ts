@@ -6,7 +6,7 @@ import { type Agent, AgentFault } from "../domain/agents.ts";
  */
 const folder = "/etc/ssh";
 const hostKey = /^ssh_host_[A-Za-z0-9_]+_key(\.pub)?$/;
-const others = ["/var/lib/systemd/random-seed", "/var/lib/dbus/machine-id"];
+const others: readonly string[] = ["/var/lib/systemd/random-seed", "/var/lib/dbus/machine-id"];
 /** More than a real one has, and a page of the agent's answer. */
 const entriesLooked = 1000;
 
