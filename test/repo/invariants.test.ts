@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { rules } from "./rules.ts";
+import { rules, runsInCells } from "./rules.ts";
 import { read, tracked } from "./sources.ts";
 import { Sources } from "./uses.ts";
 
@@ -28,6 +28,27 @@ for (const rule of rules) {
     assert.deepEqual(broken, []);
   });
 }
+
+test("what runs in cells is loaded by no program, and brings all it needs", () => {
+  const inCells = code.filter(runsInCells);
+  assert.ok(inCells.length > 0);
+  const loads = (text: string): readonly string[] =>
+    [...text.matchAll(/^(?:import|export) (?!type )[^;]*?from "([^"]+)"|import\("([^"]+)"\)/gm)].map(
+      ([, from, later]) => from ?? later ?? "",
+    );
+  const isOfTool = (specifier: string): boolean => specifier.includes("/tool/");
+  assert.ok(loads('import { diff } from "./tool/diff.ts";').some(isOfTool));
+  assert.ok(!loads('import type { Request } from "./tool/request.ts";').some(isOfTool));
+  const loaders = code.filter((file) => !runsInCells(file) && file.startsWith("packages/control/"));
+  assert.deepEqual(
+    loaders.filter((file) => loads(read(file)).some(isOfTool)),
+    [],
+  );
+  const foreign = inCells.flatMap((file) =>
+    loads(read(file)).filter((specifier) => !/^(?:node:|\.\/[\w-]+\.ts$)/.test(specifier)),
+  );
+  assert.deepEqual(foreign, []);
+});
 
 const unique = (lines: readonly number[]): number[] =>
   [...new Set(lines)].toSorted((one, other) => one - other);

@@ -1,15 +1,13 @@
-import { readdir, readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { limits } from "@holdfast/contract";
 import type { NewId } from "@holdfast/kit";
 import type { z } from "zod";
 import { type Agent, AgentFault, AgentUnreachable } from "../domain/agents.ts";
 import { type TarEntry, tarOf } from "../lib/tar.ts";
+import { readTreeTool } from "../lib/tree-tool.ts";
 import { collectOutput } from "../work/index.ts";
 import { answerOf } from "./answers.ts";
 import type { Request } from "./tool/request.ts";
 
-const source = fileURLToPath(new URL("./tool/", import.meta.url));
 const node = "/usr/local/bin/node";
 /** Of its own heap: the smallest computer has a gigabyte, and files pass through. */
 const heapMegabytes = 512;
@@ -97,7 +95,7 @@ export class Requests {
   }
 
   async #hand(agent: Agent, folder: string, request: Request, signal: AbortSignal): Promise<void> {
-    const tool = await (this.#tool ??= readTool());
+    const tool = await (this.#tool ??= readTreeTool());
     const asked = { path: "request.json", content: Buffer.from(JSON.stringify(request)), executable: false };
     await agent.plain("files.mkdir", { path: folder, mode: 0o700 }, { signal });
     await agent.upload(
@@ -108,17 +106,6 @@ export class Requests {
     );
   }
 }
-
-const readTool = async (): Promise<readonly TarEntry[]> => {
-  const names = (await readdir(source)).filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"));
-  const files = names.map(async (path) => ({
-    path,
-    content: await readFile(`${source}${path}`),
-    executable: false,
-  }));
-  const kind = { path: "package.json", content: Buffer.from('{"type":"module"}\n'), executable: false };
-  return [kind, ...(await Promise.all(files))];
-};
 
 const readAnswer = async <S extends z.ZodType>(
   agent: Agent,

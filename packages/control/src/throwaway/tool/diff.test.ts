@@ -119,7 +119,9 @@ describe("comparing two trees", () => {
     assert.equal((await ask(trees, { path: "/work/link/x" })).refused.code, "file_not_found");
   });
 
-  it("sees through a directory of the image that was replaced", { skip: !isRoot && "whiteouts need root" }, async () => {
+  it("sees through a directory of the image that was replaced", {
+    skip: !isRoot && "whiteouts need root",
+  }, async () => {
     const trees = pair(
       "replaced",
       ({ changes }) => {

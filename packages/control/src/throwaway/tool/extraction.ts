@@ -1,61 +1,9 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import type { Readable, Writable } from "node:stream";
+import { type GnuTar, startTar } from "./gnu-tar.ts";
 import { Refusal } from "./refusal.ts";
 import { endMark } from "./tar-writer.ts";
 
-const saidBytesMost = 16 * 1024;
-
-/** GNU tar, which puts in place what it is given: it knows of holes and attributes, which Node does not. */
-export class Extraction {
-  readonly #tar: ChildProcessByStdio<Writable, null, Readable>;
-  readonly #ended: Promise<number | null>;
-  #said = "";
-
-  constructor(root: string) {
-    this.#tar = spawn("tar", options, {
-      cwd: root,
-      env: { PATH: process.env["PATH"], LC_ALL: "C.UTF-8" },
-      stdio: ["pipe", "ignore", "pipe"],
-    });
-    this.#ended = once(this.#tar, "close").then(([code]: unknown[]) =>
-      typeof code === "number" ? code : null,
-    );
-    // What it says is looked at when it has ended.
-    this.#ended.catch(() => {});
-    this.#tar.stdin.on("error", () => {});
-    this.#tar.stderr.on("data", (piece: Buffer) => {
-      if (this.#said.length < saidBytesMost) this.#said += piece.toString("utf8");
-    });
-  }
-
-  /** Resolves when there is room for more. */
-  async write(piece: Buffer): Promise<void> {
-    if (this.#tar.stdin.destroyed || this.#tar.stdin.writableEnded) return this.#fail();
-    if (this.#tar.stdin.write(piece)) return;
-    await Promise.race([once(this.#tar.stdin, "drain"), this.#ended]).catch(() => {});
-    if (this.#tar.stdin.destroyed || this.#tar.exitCode !== null) return this.#fail();
-  }
-
-  /** Resolves when everything is in place. */
-  async finish(): Promise<void> {
-    this.#tar.stdin.end(endMark);
-    if ((await this.#ended) !== 0) return this.#fail();
-  }
-
-  end(): void {
-    this.#tar.kill("SIGKILL");
-  }
-
-  async #fail(): Promise<never> {
-    const code = await this.#ended;
-    if (/No space left on device|Disk quota exceeded/.test(this.#said))
-      throw new Refusal("disk_full", "what is in it does not fit on the disk");
-    throw new Error(`tar ended with ${code}: ${this.#said}`);
-  }
-}
-
-const options = [
+const options: readonly string[] = [
   "--extract",
   "--file=-",
   "--numeric-owner",
@@ -67,3 +15,40 @@ const options = [
   // Of names and hard links; where a link points to is left as it is.
   "--transform=s,^changes/,,S",
 ];
+
+/** Puts in place what it is given, which has been judged before. */
+export class Extraction {
+  readonly #tar: GnuTar;
+
+  constructor(root: string) {
+    this.#tar = startTar(root, options);
+    this.#tar.child.stdout.resume();
+  }
+
+  /** Resolves when there is room for more. */
+  async write(piece: Buffer): Promise<void> {
+    const { stdin } = this.#tar.child;
+    if (stdin.destroyed) return this.#fail();
+    if (stdin.write(piece)) return;
+    await Promise.race([once(stdin, "drain").catch(() => {}), this.#tar.ended]);
+    if (stdin.destroyed) return this.#fail();
+  }
+
+  /** Resolves when everything is in place. */
+  async finish(): Promise<void> {
+    this.#tar.child.stdin.end(endMark);
+    if ((await this.#tar.ended) !== 0) return this.#fail();
+  }
+
+  end(): void {
+    this.#tar.child.kill("SIGKILL");
+  }
+
+  async #fail(): Promise<never> {
+    const code = await this.#tar.ended;
+    const said = this.#tar.said();
+    if (/No space left on device|Disk quota exceeded/.test(said))
+      throw new Refusal("disk_full", "what is in it does not fit on the disk");
+    throw new Error(`tar ended with ${code}: ${said}`);
+  }
+}

@@ -82,7 +82,9 @@ class Listing {
         if ((mode & setBits) !== 0) throw new Refusal("archive_refused", "it is setuid or setgid", text);
         return { ...plain, kind: "file", ...this.#content(place, text, Number(node.facts.size)) };
       }
-      default:
+      case "fifo":
+      case "socket":
+      case "device":
         throw new Refusal("archive_refused", `it is a ${node.kind}`, text);
     }
   }

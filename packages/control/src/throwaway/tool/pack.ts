@@ -1,10 +1,9 @@
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress } from "node:zlib";
 import { formatName, formatVersion, names, ownBytesMost, type PackManifest } from "./format.ts";
+import { startTar } from "./gnu-tar.ts";
 import { bytesOf, pathOfText } from "./paths.ts";
 import { Refusal } from "./refusal.ts";
 import type { PackAnswer, PackRequest } from "./request.ts";
@@ -80,29 +79,22 @@ async function* content(
     else yield piece.head;
 }
 
-/** GNU tar reads what Node cannot: where files have holes, and what users keep beside them. It is told every name, and finds none itself. */
+/** tar is told every name, and finds none itself. */
 async function* files(tree: PackedTree): AsyncGenerator<Buffer> {
-  const tar = spawn("tar", tarOptions, {
-    cwd: bytesOf(tree.directory).toString("utf8"),
-    env: { PATH: process.env["PATH"], LC_ALL: "C.UTF-8" },
-    stdio: ["pipe", "pipe", "pipe"],
-  });
-  const ended = once(tar, "close");
-  const said: Buffer[] = [];
-  tar.stderr.on("data", (piece: Buffer) => said.length < 16 && said.push(piece));
-  const listed = pipeline(Readable.from(list(tree), { objectMode: false }), tar.stdin);
+  const { child, ended, said } = startTar(bytesOf(tree.directory).toString("utf8"), options);
+  const listed = pipeline(Readable.from(list(tree), { objectMode: false }), child.stdin);
   listed.catch(() => {});
   try {
-    yield* tar.stdout as AsyncIterable<Buffer>;
-    const [code] = (await ended) as [number | null];
-    if (code !== 0) throw new Error(`tar ended with ${code}: ${Buffer.concat(said).toString("utf8")}`);
+    for await (const piece of child.stdout) yield piece as Buffer;
+    const code = await ended;
+    if (code !== 0) throw new Error(`tar ended with ${code}: ${said()}`);
     await listed;
   } finally {
-    tar.kill("SIGKILL");
+    child.kill("SIGKILL");
   }
 }
 
-const tarOptions = [
+const options: readonly string[] = [
   "--create",
   "--file=-",
   "--format=pax",

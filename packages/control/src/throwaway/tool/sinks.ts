@@ -44,9 +44,9 @@ export const toParts =
     };
     const deleteFetched = async (): Promise<void> => {
       if (acknowledged === deleted) {
-        const { done, value } = await fetched.next();
-        if (done === true) throw new Error("nobody fetches the parts any more");
-        acknowledged += value.length;
+        const next = await fetched.next();
+        if (next.done === true) throw new Error("nobody fetches the parts any more");
+        acknowledged += next.value.length;
       }
       unlinkSync(`${directory}/${deleted}`);
       deleted += 1;

@@ -61,7 +61,7 @@ const memberOf = (
   const values = attributes?.values;
   const name = values?.name ?? header.name;
   const kind = kinds[header.type];
-  if (kind === undefined) throw refused(`an entry of an unknown or forbidden kind`, name);
+  if (kind === undefined) throw refused("an entry of an unknown or forbidden kind", name);
   for (const id of [values?.uid ?? header.uid, values?.gid ?? header.gid])
     if (id > idsMost) throw refused("its owner is none that a computer has", name);
   const bytes = values?.size ?? header.bytes;
@@ -143,7 +143,8 @@ const readAttributes = (body: Buffer, about: Path): Attributes => {
     else if (key === "GNU.sparse.name") sparseName = pathIn(value, about);
     else if (key === "linkpath") found.target = pathIn(value, about);
     else if (key === "size" || key === "uid" || key === "gid") found[key] = numberIn(value, about);
-    else if (!allowed.test(key)) throw refused(`the attribute ${shown(key.slice(0, 100))}`, about);
+    else if (!allowed.test(key))
+      throw refused(`an attribute that is not taken: ${shown(key.slice(0, 100))}`, about);
     at = end;
   }
   return sparseName === undefined ? found : { ...found, name: sparseName };
@@ -205,9 +206,9 @@ class Bytes {
   }
 
   async #more(): Promise<boolean> {
-    const { done, value } = await this.#source.next();
-    if (done === true) return false;
-    this.#held = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    const next = await this.#source.next();
+    if (next.done === true) return false;
+    this.#held = Buffer.from(next.value.buffer, next.value.byteOffset, next.value.byteLength);
     return true;
   }
 }
