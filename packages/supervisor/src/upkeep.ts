@@ -5,7 +5,10 @@ const lookEveryMs = 5_000;
 const sweepEveryMs = 60_000;
 const imagesEveryMs = 3_600_000;
 
-/** What has to be done from time to time: look for memory kills, take away quota groups of deleted volumes and images that none needs. */
+/**
+ * What has to be done from time to time: look for memory kills and lost quotas, take away quota groups of deleted volumes and images that
+ * none needs.
+ */
 export const startUpkeep = (options: {
   readonly serving: Serving;
   readonly clock: Clock;
@@ -19,6 +22,7 @@ export const startUpkeep = (options: {
     });
   };
   repeat(lookEveryMs, "look", () => options.serving.cells.look());
+  repeat(lookEveryMs, "quotas", () => options.serving.volumes.look());
   repeat(sweepEveryMs, "sweep", () => options.serving.volumes.sweep());
   repeat(imagesEveryMs, "images", () => options.serving.volumes.removeOldImages());
 };

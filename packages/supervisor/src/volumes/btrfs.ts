@@ -68,8 +68,8 @@ export interface Btrfs {
   seal(path: string): Promise<void>;
   /** Removes those of the directories below a volume that are empty, the deepest first; follows no link. */
   tidy(volume: string, directories: readonly string[]): Promise<void>;
-  /** Whether the kernel has lost count of what groups hold. */
-  hasLostCount(pool: string): Promise<boolean>;
+  /** Whether the kernel has lost count of what groups hold; undefined where it does not say. */
+  hasLostCount(pool: string): Promise<boolean | undefined>;
   /** Counts anew what groups hold; takes as long as reading all metadata does. */
   count(pool: string): Promise<void>;
   /** Makes everything before it durable. */
@@ -158,8 +158,8 @@ export const createBtrfs = (runner: ProgramRunner, service: HelperService): Btrf
     },
     hasLostCount: async (pool) => {
       const path = `${await groupsDirectory(pool)}/inconsistent`;
-      // Kernels before 6.1 do not say; theirs loses count with every snapshot.
-      return (await readIfThere(path))?.trim() !== "0";
+      const said = (await readIfThere(path))?.trim();
+      return said === undefined ? undefined : said !== "0";
     },
     count: async (pool) => {
       await service.ask("count", { pool }, rescanOptions.timeoutMs);

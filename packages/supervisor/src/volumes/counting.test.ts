@@ -50,3 +50,16 @@ test("a count that fails, or cannot be asked for, fails no copy and holds up non
   );
   assert.equal(await counting.copying(() => Promise.resolve(2)), 2);
 });
+
+test("what the kernel loses count of by itself is counted, and nothing where it does not say", async () => {
+  let lost: boolean | undefined = true;
+  let counts = 0;
+  const count = async (): Promise<void> => {
+    counts += 1;
+  };
+  const counting = createCounting("/pool", { hasLostCount: () => Promise.resolve(lost), count }, logger);
+  for (lost of [true, false, undefined]) await counting.look();
+  assert.equal(counts, 1);
+  await counting.copying(() => Promise.resolve());
+  assert.equal(counts, 2, "a copy on such a kernel is not trusted");
+});

@@ -9,6 +9,8 @@ import type { Btrfs } from "./btrfs.ts";
 export interface Counting {
   /** Runs `work`, which makes a copy: one at a time, and not while is counted, which a copy would break off. */
   copying<T>(work: () => Promise<T>): Promise<T>;
+  /** Counts anew where the kernel says that it has lost count by itself, as it does when much that was shared is deleted. */
+  look(): Promise<void>;
   /** Resolves once nothing is counted: until then the kernel's numbers begin at nothing. */
   settled(): Promise<void>;
 }
@@ -23,6 +25,15 @@ export const createCounting = (
   const settled = (): Promise<void> => running ?? Promise.resolve();
   const tell = (error: unknown): void =>
     logger.warn("the quota groups could not be counted anew; the next sweep tries again", { error });
+  /** Nobody waits for it but who copies next. */
+  const begin = (): void => {
+    running = btrfs
+      .count(pool)
+      .catch(tell)
+      .finally(() => {
+        running = undefined;
+      });
+  };
   return {
     copying: (work) =>
       inTurn(async () => {
@@ -30,15 +41,14 @@ export const createCounting = (
         try {
           return await work();
         } finally {
-          // Whoever asked for the copy does not wait for this.
-          if (await btrfs.hasLostCount(pool).catch(() => true))
-            running = btrfs
-              .count(pool)
-              .catch(tell)
-              .finally(() => {
-                running = undefined;
-              });
+          // Where the kernel does not say, it is one that loses count with every copy.
+          if ((await btrfs.hasLostCount(pool).catch(() => undefined)) ?? true) begin();
         }
+      }),
+    look: () =>
+      inTurn(async () => {
+        await settled();
+        if (await btrfs.hasLostCount(pool)) begin();
       }),
     settled,
   };

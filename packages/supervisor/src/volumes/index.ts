@@ -71,6 +71,8 @@ export interface Volumes {
    * the volume. Called from time to time.
    */
   sweep(): Promise<void>;
+  /** Sees to it that quotas are counted. Called from time to time. */
+  look(): Promise<void>;
   /** Removes images of which no volume was made, but the one for new volumes. Called from time to time. */
   removeOldImages(): Promise<void>;
 }
@@ -202,6 +204,7 @@ const createVolumes = async (parts: VolumeParts, image: string): Promise<Volumes
         if (ownerless || group.stale) await btrfs.tryDestroyGroup(pool, group.id);
       }
     },
+    look: () => parts.counting.look(),
     removeOldImages: () => {
       const needed = [...facts.all(), ...parts.snapshotFacts.all()].map((one) => one.image);
       return parts.images.removeExcept(new Set([image, ...needed]));
