@@ -152,7 +152,10 @@ test("82: a child's key reaches the child and nothing else, with at most the cal
     () => helper.computers.destroy({ computer: one.computer.id }),
   ])
     await assert.rejects(reach, (error: { readonly code?: string }) => {
-      assert.ok(["ceiling_reached", "forbidden", "not_found", "wrong_state"].includes(error.code ?? ""), error.code);
+      assert.ok(
+        ["ceiling_reached", "forbidden", "not_found", "wrong_state"].includes(error.code ?? ""),
+        error.code,
+      );
       return true;
     });
   const strangers = await instance.assistant();

@@ -57,7 +57,11 @@ test("134: accept copies what was shown, however the child writes on between off
   await assert.rejects(client.offers.accept({ offer: offer.id, digest: "0".repeat(offer.digest.length) }), {
     code: "version_mismatch",
   });
-  assert.equal(await inside(client, parent, `ls ${folder}`), "README.md\nserver.js\n", "a refused one changes nothing");
+  assert.equal(
+    await inside(client, parent, `ls ${folder}`),
+    "README.md\nserver.js\n",
+    "a refused one changes nothing",
+  );
 
   const options = { idempotencyKey: `accept-${offer.id}` };
   const both = await Promise.all(

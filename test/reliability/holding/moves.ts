@@ -197,7 +197,7 @@ const offer =
           offers.map(({ state, entries }) => [state, entries]),
           [["accepted", 202]],
         );
-        const look = `cd ${folder} && ls given | wc -l && cat given/* | sort -n | uniq | wc -l && readlink given/link && git status --porcelain && ls -A . | grep -vxE 'given|server.js|README.md|\\.git|holdfast.json' | wc -l`;
+        const look = `cd ${folder} && ls given | wc -l && cat given/* | sort -n | uniq | wc -l && readlink given/link && git status --porcelain && ls -A . | grep -vxE 'given|server.js|README.md|\\.gitignore|\\.git|holdfast.json' | wc -l`;
         const { stdout } = await client.processes.exec({ computer, command: look });
         assert.equal(stdout, "201\n200\n1\n0\n", "whole, and nothing beside it");
         const { commits } = await client.projects.history({ project });
