@@ -25,7 +25,8 @@ const inPackage = (...names: readonly string[]) => {
   return (file: string): boolean => pattern.test(file);
 };
 /** Handed to cells and run there; `invariants.test.ts` holds that no program loads it. */
-export const runsInCells = (file: string): boolean => /^packages\/control\/src\/throwaway\/tool\//.test(file);
+export const runsInCells = (file: string): boolean =>
+  file.startsWith("packages/control/src/throwaway/tool/");
 const onTheHost =
   (...names: readonly string[]) =>
   (file: string): boolean =>
