@@ -14,6 +14,11 @@ assert.equal((await ask("POST", "/v1/computers", { name: "box" })).status, 201);
 const inside = async (command: string): Promise<string> =>
   String((await ask("POST", "/v1/computers/box/exec", { command })).body["stdout"]);
 
+const schedules = async (): Promise<readonly string[]> =>
+  ((await ask("GET", "/v1/schedules?computer=box")).body["schedules"] as { name: string }[]).map(
+    ({ name }) => name,
+  );
+
 for (const point of [
   "project-create-admitted",
   "project-before-files",
@@ -25,7 +30,7 @@ for (const point of [
 ])
   test(`killed at ${point}: one project is made, with the name, folder and address that were asked for`, async () => {
     const name = point.slice("project-".length);
-    const body = { computer: "box", name, template: "api" };
+    const body = { computer: "box", name, template: "scheduled-report" };
     await killedAt(point, () => ask("POST", "/v1/projects", body, name));
     const again = await repeat("/v1/projects", body, name);
     assert.equal(again.status, 201, JSON.stringify(again.body));
@@ -40,7 +45,13 @@ for (const point of [
     assert.equal(commits.length, 1);
     assert.ok(commits[0]?.deployment);
     assert.equal(await inside("ls -A /work"), `${name}\n`);
+    assert.deepEqual(
+      await schedules(),
+      [`${name}-daily`],
+      "what it runs at set times is there with it, once",
+    );
     await ask("DELETE", `/v1/projects/${name}?delete_files=true`);
+    assert.deepEqual(await schedules(), []);
   });
 
 test("killed as a creation that failed is taken back: nothing is left of it", async () => {

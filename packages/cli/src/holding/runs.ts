@@ -122,7 +122,9 @@ const ended = async (app: App, run: Run, reading: Reading): Promise<void> => {
   await reading.end();
   if (app.json) await app.console.out(`${JSON.stringify({ type: "end", run })}\n`);
   else if (run.state !== "succeeded")
-    app.console.say(`The run ${run.state}${run.reason === null ? "" : `: ${run.reason}`}`);
+    app.console.say(
+      `The run ${run.state === "failed" ? "failed" : `was ${run.state}`}${run.reason === null ? "" : `: ${run.reason}`}`,
+    );
   if (run.state === "succeeded") return;
   throw new ExitWith(codeOf(run));
 };
