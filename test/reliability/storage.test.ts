@@ -118,7 +118,9 @@ test("destroying erases the volume with its snapshots and says so", async () => 
   assert.deepEqual(await host.leftovers([other]), []);
   assert.equal((await call("snapshot.list", {})).snapshots.length, 1);
   assert.deepEqual((await call("volume.destroy", { computer_id: id })).erased, {
-    ...{ volumes: 0, snapshots: 0, archives: 0 },
+    volumes: 0,
+    snapshots: 0,
+    archives: 0,
   });
 });
 
@@ -299,6 +301,8 @@ test("a place for an archive goes when its computer starts, and when it is dropp
   await pack(id);
   await call("archive.seal", { computer_id: id });
   assert.deepEqual((await call("volume.destroy", { computer_id: id })).erased, {
-    ...{ volumes: 0, snapshots: 0, archives: 1 },
+    volumes: 0,
+    snapshots: 0,
+    archives: 1,
   });
 });

@@ -54,9 +54,14 @@ export const createArchives = (parts: VolumeParts): Archives => {
       crashPoint("archive.open:recorded");
       try {
         await btrfs.createVolume({
-          ...{ pool, group, parentGroup: poolGroup.number, directory: places.archives, name: computerId },
+          pool,
+          group,
+          parentGroup: poolGroup.number,
+          directory: places.archives,
+          name: computerId,
           // What cannot be compressed becomes larger, by the heads of its files.
-          ...{ limitBytes: Math.ceil(limitBytes(volume) * 1.125), directories: [] },
+          limitBytes: Math.ceil(limitBytes(volume) * 1.125),
+          directories: [],
         });
       } catch (error) {
         await drop(volume);
@@ -100,8 +105,13 @@ export const createArchives = (parts: VolumeParts): Archives => {
       // Beside snapshots, with which what is unpacked shares nothing; for that long it counts on top.
       const held = await btrfs.heldBytes(pool, `1/${group}`).catch(() => 0);
       await btrfs.createVolume({
-        ...{ pool, group, parentGroup: poolGroup.number, directory: places.computers, name: computerId },
-        ...{ limitBytes: limitBytes(volume) + held, directories: volumeDirectories },
+        pool,
+        group,
+        parentGroup: poolGroup.number,
+        directory: places.computers,
+        name: computerId,
+        limitBytes: limitBytes(volume) + held,
+        directories: volumeDirectories,
       });
       crashPoint("archive.unpack:made");
       return { image };

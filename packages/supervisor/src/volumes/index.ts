@@ -94,7 +94,13 @@ export const openVolumes = async (options: {
   const known = await openVolumeFacts({ directory: facts, pathOf: places.factsOf });
   const counting = createCounting(pool, btrfs, logger);
   const parts: VolumeParts = {
-    ...{ places, pool, btrfs, images: options.images, logger, crashPoint, counting },
+    places,
+    pool,
+    btrfs,
+    images: options.images,
+    logger,
+    crashPoint,
+    counting,
     facts: known,
     snapshotFacts: await openSnapshotFacts({ directory: snapshotFacts, pathOf: places.snapshotFactsOf }),
     turns: createTurns(),

@@ -38,12 +38,24 @@ export const createMaking = (
     const image = (await parts.images.find(digest)).digest;
     const group = parts.numbers.nextGroup();
     const volume: VolumeFacts = {
-      ...{ computerId, slot, group, size, image, state: "creating" },
-      ...{ restoring: null, restored: null, archive: null },
+      computerId,
+      slot,
+      group,
+      size,
+      image,
+      state: "creating",
+      restoring: null,
+      restored: null,
+      archive: null,
     };
     const plan = {
-      ...{ pool, group, parentGroup: poolGroup.number, limitBytes: computerSizes[size].disk_bytes },
-      ...{ directory: places.computers, name: computerId, directories: volumeDirectories },
+      pool,
+      group,
+      parentGroup: poolGroup.number,
+      limitBytes: computerSizes[size].disk_bytes,
+      directory: places.computers,
+      name: computerId,
+      directories: volumeDirectories,
     };
     return { volume, plan };
   };

@@ -41,7 +41,7 @@ export const recoverVolumes = async (
     for (const name of await namesIn(directory)) if (!isKnown(name)) throw ownerless(`${directory}/${name}`);
   };
   await refuse(places.computers, (name) => facts.get(name) !== undefined);
-  await refuse(places.archives, (name) => facts.get(name)?.archive != null);
+  await refuse(places.archives, (name) => (facts.get(name)?.archive ?? null) !== null);
   await refuse(places.snapshots, (name) => snapshotFacts.get(name) !== undefined);
   // Copies for restorings that were never decided upon.
   for (const name of await namesIn(places.swaps)) await btrfs.deleteSubvolumes([`${places.swaps}/${name}`]);

@@ -26,8 +26,12 @@ export const createRestoring = (parts: VolumeParts): Restoring => {
     if (await exists(fresh)) await btrfs.deleteSubvolumes([fresh]);
     await parts.counting.copying(() =>
       btrfs.snapshot({
-        ...{ source: places.snapshot(snapshotId), directory: places.swaps, name, group: volume.group },
-        ...{ readOnly: false, sync: false },
+        source: places.snapshot(snapshotId),
+        directory: places.swaps,
+        name,
+        group: volume.group,
+        readOnly: false,
+        sync: false,
       }),
     );
     crashPoint("volume.restore:made");

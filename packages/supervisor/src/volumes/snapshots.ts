@@ -30,8 +30,12 @@ export const createSnapshots = (parts: VolumeParts): Snapshots => {
       crashPoint("snapshot.create:announced");
       const taken = await parts.counting.copying(() =>
         btrfs.snapshot({
-          ...{ source: places.volume(computerId), directory: places.snapshots, name: snapshotId },
-          ...{ group, readOnly: true, sync: true },
+          source: places.volume(computerId),
+          directory: places.snapshots,
+          name: snapshotId,
+          group,
+          readOnly: true,
+          sync: true,
         }),
       );
       crashPoint("snapshot.create:taken");
