@@ -10,8 +10,11 @@ import {
   templateNames,
 } from "@holdfast/contract";
 import { z } from "zod";
+import { serviceName } from "../domain/project.ts";
+import { checkProject } from "../projects/index.ts";
 import { getDefinitions } from "../store/snapshots.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
+import { checkDefinition } from "../work/index.ts";
 
 /** Declared as `service.create` takes it, but what is about the request. */
 const serviceFields = operations["service.create"].input.omit({ computer: true, name: true, wait_ms: true });
@@ -67,13 +70,54 @@ export type DefinedProject = Definitions["projects"][number];
 /** What stands in an exported file may be anyone's. Throws `archive_refused` where it is not what a computer can be. */
 export const parseDefinitions = (found: unknown): Definitions => {
   const parsed = definitions.safeParse(found);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new HoldfastError(
-    "archive_refused",
-    `the definitions in the file are not those of a computer: ${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}`,
-    { entry: "definitions.json", reason: issue?.message ?? "" },
-  );
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw refused(`${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""}`);
+  }
+  try {
+    check(parsed.data);
+  } catch (error) {
+    throw asRefusal(error);
+  }
+  return parsed.data;
+};
+
+/** What would be a caller's fault is the file's here. */
+export const asRefusal = (error: unknown): unknown =>
+  error instanceof HoldfastError && error.code === "invalid_input" ? refused(error.message) : error;
+
+const refused = (reason: string): HoldfastError =>
+  new HoldfastError("archive_refused", `the definitions in the file are not those of a computer: ${reason}`, {
+    entry: "definitions.json",
+    reason,
+  });
+
+/** Throws `invalid_input` for what no single field shows, as where it is declared by hand. */
+const check = (all: Definitions): void => {
+  refuseTwice(all.projects.map(({ name }) => name));
+  refuseTwice(all.schedules.map(({ name }) => name));
+  refuseTwice([
+    ...all.services.map(({ name }) => name),
+    ...all.projects.flatMap((one) =>
+      (one.deployed?.definition.services ?? []).map(({ name }) => serviceName(one, name)),
+    ),
+  ]);
+  const rows = all.services.map(({ name, definition }) => ({ name, definition }));
+  for (const { name, definition } of rows)
+    checkDefinition(
+      name,
+      definition,
+      rows.filter((other) => other.name !== name),
+    );
+  for (const { definition, deployed } of all.projects) {
+    checkProject(definition);
+    if (deployed) checkProject(deployed.definition);
+  }
+};
+
+const refuseTwice = (names: readonly string[]): void => {
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new HoldfastError("invalid_input", `there are two called ${twice}`);
 };
 
 /** Of a snapshot that was taken here, also by an earlier version. Throws `not_found` where it is gone. */

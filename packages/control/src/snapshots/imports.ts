@@ -3,13 +3,11 @@ import { admitComputer } from "../computers/admission.ts";
 import type { Agents } from "../domain/agents.ts";
 import type { Computer } from "../domain/computer.ts";
 import type { OperationContext } from "../domain/handler.ts";
-import { serviceName } from "../domain/project.ts";
 import type { Trees } from "../domain/trees.ts";
-import { checkProject } from "../projects/index.ts";
 import { changeComputer, endFilling, lockComputer } from "../store/computers.ts";
 import type { Transaction } from "../store/transaction.ts";
-import { checkDefinition } from "../work/index.ts";
-import { type Definitions, parseDefinitions } from "./definitions.ts";
+import { limited } from "../work/index.ts";
+import { asRefusal, parseDefinitions } from "./definitions.ts";
 import type { AdmittedFork, Forking, ForkingParts } from "./forks.ts";
 import { placeDefinitions } from "./placing.ts";
 
@@ -53,8 +51,12 @@ export class Imports {
     try {
       await this.#started(computer, context.signal);
       crashPoint("import-started");
-      const found = await trees.import(agents.of(computer.id), bounded(file), context.signal);
-      const definitions = check(parseDefinitions(found.definitions));
+      const found = await trees.import(
+        agents.of(computer.id),
+        limited(file, limits.uploadBytes),
+        context.signal,
+      );
+      const definitions = parseDefinitions(found.definitions);
       crashPoint("import-filled");
       return await store.transaction(async (transaction) => {
         const locked = await lockComputer(transaction, computer.id);
@@ -94,54 +96,5 @@ export class Imports {
         computer: computer.id,
       },
     );
-  }
-}
-
-/** Throws what a file may not say. */
-const check = (definitions: Definitions): Definitions => {
-  refuseTwice(definitions.projects.map(({ name }) => name));
-  refuseTwice([
-    ...definitions.services.map(({ name }) => name),
-    ...definitions.projects.flatMap((project) =>
-      (project.deployed?.definition.services ?? []).map(({ name }) => serviceName(project, name)),
-    ),
-  ]);
-  const rows = definitions.services.map(({ name, definition }) => ({ name, definition }));
-  for (const { name, definition } of rows)
-    checkDefinition(
-      name,
-      definition,
-      rows.filter((other) => other.name !== name),
-    );
-  for (const { definition, deployed } of definitions.projects) {
-    checkProject(definition);
-    if (deployed) checkProject(deployed.definition);
-  }
-  return definitions;
-};
-
-const refuseTwice = (names: readonly string[]): void => {
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new HoldfastError("invalid_input", `there are two called ${twice}`);
-};
-
-/** What its caller could have said is wrong with the file here. */
-const asRefusal = (error: unknown): unknown =>
-  error instanceof HoldfastError && error.code === "invalid_input"
-    ? new HoldfastError("archive_refused", `the definitions in the file cannot be: ${error.message}`, {
-        entry: "definitions.json",
-        reason: error.message,
-      })
-    : error;
-
-async function* bounded(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let total = 0;
-  for await (const chunk of file) {
-    total += chunk.length;
-    if (total > limits.uploadBytes)
-      throw new HoldfastError("too_large", `the file is over ${limits.uploadBytes} bytes`, {
-        limit: limits.uploadBytes,
-      });
-    yield chunk;
   }
 }

@@ -1,5 +1,5 @@
 export { agentIfAwake, type CellParts, isNotNow, refuseFailed, withAgent } from "./cell.ts";
-export { Files } from "./files/files.ts";
+export { Files, limited } from "./files/files.ts";
 export { WorkObserver } from "./observer.ts";
 export { collectOutput } from "./output.ts";
 export { neverHadCell, ProcessKeeper } from "./processes/keeper.ts";
