@@ -55,8 +55,8 @@ export const snapshotHandlers = (parts: SnapshotHandlerParts): Handlers<Names> =
       output: await restores.await(admitted, params.wait_ms, stopping),
     }),
   };
+  // Not one that goes on: an answer before its body's end would break that off.
   const bring: Handler<"snapshot.import", AdmittedFork> = {
-    goesOn: true,
     admit: (transaction, context, params) => imports.admit(transaction, context, params),
     run: async (context, _params, admitted) => {
       const filled = await imports.fill(context, admitted, bodyOf(context));
