@@ -166,6 +166,8 @@ export const limits = {
   schedulesPerComputer: 100,
   schedulesPerAccount: 20_000,
   scheduleTextLength: 200,
+  /** Command and environment of one, as JSON: each of its runs has a copy until it has ended. */
+  scheduleCommandBytes: 64 * 1024,
   previewSlots: 50,
   /** Runs of one schedule that are remembered, and that wait for their turn. */
   runsKept: 200,

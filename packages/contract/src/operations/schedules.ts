@@ -140,7 +140,7 @@ export const scheduleCreate = operation({
   title: "Create a schedule",
   summary: "Run a command at set times, also while nobody is connected",
   description:
-    "Declares a command that runs at its slots: `cron` in a time zone, `every_ms`, once `at` a time, or by `event` (the reply then has the run address, and `event_key`, shown once). Each slot makes exactly one run; the computer is woken for it. Give `project` to run in the project's folder and show it there. Exactly one of `command` and `argv`.",
+    "Declares a command that runs at its slots: `cron` in a time zone, `every_ms`, once `at` a time, or by `event` (the reply then has the run address, and `event_key`, shown once). Each slot makes exactly one run; the computer is woken for it. Give `project` to run in the project's folder and show it there. Exactly one of `command` and `argv`, which finds HOLDFAST_RUN, HOLDFAST_ATTEMPT and, of a slot, HOLDFAST_SLOT in its environment.",
   input: z.object({
     computer: computerRef.optional().describe("Where it runs. Give this or `project`"),
     project: projectRef.optional(),

@@ -45,6 +45,8 @@ export interface Claimed {
   readonly replaced: readonly RunRow[];
   /** Computers on which a run goes on that keeps a slot from its own: if they sleep, it never ends. */
   readonly held: readonly Computer[];
+  /** The schedule of each run that was written, those that were skipped too. */
+  readonly of: readonly string[];
   /** There may be more. */
   readonly full: boolean;
 }
@@ -91,6 +93,7 @@ export const claimDue = async (parts: ClaimParts, limit = batch): Promise<Claime
       held: due
         .filter(({ active, computer }) => active > 0 && computer.state !== "awake")
         .map(({ computer }) => computer),
+      of: runs.map((run) => run.schedule_id),
       full: due.length === limit,
     };
   });

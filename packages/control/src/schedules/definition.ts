@@ -45,7 +45,7 @@ export const definedOf = (timings: Timings, declared: Declared, nowMs: number): 
   return defined;
 };
 
-const columnsOf = (declared: Declared, nowMs: number): Defined => ({
+const columnsOf = (declared: Declared, nowMs: number): Defined => refuseLarge({
   cron: declared.cron?.trim().replaceAll(/\s+/g, " ") ?? null,
   every_ms: declared.every_ms ?? null,
   at_ms: declared.at === undefined ? null : Date.parse(declared.at),
@@ -67,6 +67,18 @@ const columnsOf = (declared: Declared, nowMs: number): Defined => ({
   retries_per_day: declared.retries_per_day,
   place: declared.place,
 });
+
+const refuseLarge = (defined: Defined): Defined => {
+  if (Buffer.byteLength(JSON.stringify(defined.command)) <= limits.scheduleCommandBytes) return defined;
+  throw new HoldfastError(
+    "invalid_input",
+    `command and environment are over ${limits.scheduleCommandBytes} bytes together`,
+    {
+      limit: limits.scheduleCommandBytes,
+      issues: [{ path: ["command"], message: "put long commands and large values into files" }],
+    },
+  );
+};
 
 /** The columns that an update changes. A new timing takes the place of the old one, and counts from now. Throws as `definedOf`. */
 export const changesOf = (
@@ -133,7 +145,7 @@ export const definedAgain = (
   timings: Timings,
   { name, definition }: ScheduleDefinition,
   nowMs: number,
-): Defined => {
+): { readonly defined: Defined; readonly paused: boolean } => {
   const parsed = operations["schedule.create"].input.safeParse({ ...definition, name, computer: "any" });
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -146,5 +158,5 @@ export const definedAgain = (
   const defined = columnsOf(parsed.data, nowMs);
   timings.check(timingOf(defined), Math.min(nowMs, (defined.at_ms ?? nowMs) - 1));
   commandOf(parsed.data);
-  return defined;
+  return { defined, paused: parsed.data.paused };
 };

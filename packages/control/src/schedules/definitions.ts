@@ -61,12 +61,12 @@ export const createDefinitions = (parts: DefinitionsParts): ScheduleDefinitions 
         (row): ScheduleDefinition => ({
           name: row.name,
           project: row.project_id === null ? null : (names.get(row.project_id) ?? null),
-          definition: declaredOf(row),
+          definition: { ...declaredOf(row), paused: row.state === "paused" },
         }),
       );
     },
 
-    replace: async (transaction, computer, definitions, { paused }) => {
+    replace: async (transaction, computer, definitions, options) => {
       const rows = await schedulesOf(transaction, computer.id);
       const wanted = new Set(definitions.map(({ name }) => name));
       await deleteSchedules(
@@ -75,7 +75,8 @@ export const createDefinitions = (parts: DefinitionsParts): ScheduleDefinitions 
         "the computer's schedules were replaced",
       );
       for (const one of definitions) {
-        const defined = definedAgain(timings, one, clock.now());
+        const { defined, paused: was } = definedAgain(timings, one, clock.now());
+        const paused = options.paused || was;
         const project =
           one.project === null ? undefined : await findNamed(transaction, computer.id, one.project);
         const projectId = project?.id ?? null;

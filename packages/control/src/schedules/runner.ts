@@ -11,7 +11,7 @@ import {
   type RunRow,
   stuckSchedules,
 } from "../store/runs.ts";
-import { lockSchedule, sweepDeleted } from "../store/schedules.ts";
+import { lockSchedule, scheduleIds, sweepDeleted } from "../store/schedules.ts";
 import type { Claimed } from "./claim.ts";
 import { Driver, type DriverParts } from "./driver.ts";
 import type { Ended } from "./ending.ts";
@@ -31,8 +31,9 @@ const sweepMs = 5_000;
 const pageRows = 500;
 /** Between two looks at a run that somebody waits for: ends are told, this is for what others end. */
 const waitLookMs = 1_000;
-/** So many ends of a schedule's runs, and its oldest are let go. */
+/** So many runs of a schedule, and its oldest are let go; and schedules that are looked at together. */
 const pruneEvery = 50;
+const prunePage = 100;
 
 export interface RunnerParts
   extends Omit<DriverParts, "starts" | "ends" | "starting" | "waking" | "watch" | "uses" | "moved"> {
@@ -47,7 +48,8 @@ export class Runner {
   readonly #driven = new Map<string, { readonly driver: Driver; readonly ended: Promise<void> }>();
   readonly #watched = new Map<string, number>();
   readonly #waiters = new Map<string, Set<() => void>>();
-  readonly #ends = new Map<string, number>();
+  readonly #made = new Map<string, number>();
+  #pruned = "";
   readonly #starting = new Lane(startingMost, startingPerComputer);
   readonly #waking = new Lane(wakingMost, wakingMost);
   readonly #reached = new Set<string>();
@@ -84,7 +86,8 @@ export class Runner {
   }
 
   /** What the clockwork claimed. Resolves when there is room for more. */
-  async takeClaimed({ runs, replaced, held }: Claimed): Promise<void> {
+  async takeClaimed({ runs, replaced, held, of }: Claimed): Promise<void> {
+    for (const id of of) this.made(id);
     for (const { run, computer } of runs) this.take(run, { computer });
     for (const run of replaced) this.take(run);
     for (const computer of held) this.#wake(computer);
@@ -103,6 +106,11 @@ export class Runner {
     const driver = new Driver(this.#driver, this.#abort.signal, run, fresh);
     const ended = driver.drive().finally(() => this.#driven.delete(run.id));
     this.#driven.set(run.id, { driver, ended });
+  }
+
+  /** A run of this schedule was written: from time to time its oldest are let go. */
+  made(scheduleId: string): void {
+    this.#made.set(scheduleId, (this.#made.get(scheduleId) ?? 0) + 1);
   }
 
   /** Something was changed that may concern runs: looks at all of them soon. */
@@ -134,9 +142,14 @@ export class Runner {
   /** Now and then: what is too old, and what is left of what was deleted. */
   async clean(): Promise<void> {
     const { db } = this.#parts.store;
-    const due = [...this.#ends].filter(([, ends]) => ends >= pruneEvery).map(([id]) => id);
-    for (const id of due) this.#ends.delete(id);
-    for (let at = 0; at < due.length; at += 100) await pruneRuns(db, due.slice(at, at + 100), limits.runsKept);
+    const due = [...this.#made].filter(([, made]) => made >= pruneEvery).map(([id]) => id);
+    for (const id of due) this.#made.delete(id);
+    // In turn also those whose runs others have made.
+    const page = await scheduleIds(db, this.#pruned, prunePage);
+    this.#pruned = page.length < prunePage ? "" : (page.at(-1) ?? "");
+    due.push(...page);
+    for (let at = 0; at < due.length; at += prunePage)
+      await pruneRuns(db, due.slice(at, at + prunePage), limits.runsKept);
     await sweepDeleted(db);
   }
 
@@ -210,7 +223,6 @@ export class Runner {
   #moved({ run, next }: Ended): void {
     if (run && !isActive(run)) {
       this.#use(run, false);
-      this.#ends.set(run.schedule_id, (this.#ends.get(run.schedule_id) ?? 0) + 1);
       for (const hear of this.#waiters.get(run.id) ?? []) hear();
     }
     if (next) this.take(next);

@@ -106,6 +106,7 @@ export class Runs {
   /** After its admission is committed. */
   begin({ run }: AdmittedRun): void {
     const { runner } = this.#parts;
+    runner.made(run.schedule_id);
     // What it takes the place of, or waits for, is looked at too.
     if (run.process_id === null) runner.look();
     else runner.take(run);

@@ -1,7 +1,7 @@
 import { type Selectable, type SelectQueryBuilder, sql } from "kysely";
 import type { Computer } from "../domain/computer.ts";
 import type { Principal } from "../domain/principal.ts";
-import { type ComputerRow, toComputer, visibleTo } from "./computers.ts";
+import { getComputers, visibleTo } from "./computers.ts";
 import type { Tables } from "./tables/index.ts";
 import type { Database, Transaction } from "./transaction.ts";
 
@@ -163,6 +163,12 @@ export const sweepDeleted = async (db: Database): Promise<void> => {
   );
 };
 
+/** Ids in their order, in pages. */
+export const scheduleIds = async (db: Database, after: string, limit: number): Promise<readonly string[]> =>
+  (
+    await db.selectFrom("schedules").select("id").where("id", ">", after).orderBy("id").limit(limit).execute()
+  ).map(({ id }) => id);
+
 /** The first slot of all, on this node; null when there is none. */
 export const earliestSlot = async (db: Database, nodeId: string): Promise<number | null> =>
   (
@@ -203,14 +209,8 @@ export const takeDue = async (
   nowMs: number,
   limit: number,
 ): Promise<readonly DueSchedule[]> => {
-  const { rows } = await sql<{
-    schedule: ScheduleRow;
-    computer: ComputerRow;
-    active: number;
-    waiting: number;
-    standing: boolean;
-  }>`
-    select to_jsonb(s) - 'event_key_hash' as schedule, to_jsonb(c) as computer, r.active, r.waiting,
+  const { rows } = await sql<Omit<DueSchedule, "computer">>`
+    select to_jsonb(s) - 'event_key_hash' as schedule, r.active, r.waiting,
       ${standing(sql.ref("c.principal_id"), nowMs)} as standing
     from schedules s
     join computers c on c.id = s.computer_id
@@ -223,7 +223,17 @@ export const takeDue = async (
     order by s.next_slot_ms
     limit ${limit}
     for update of s skip locked`.execute(db);
-  return rows.map((row) => ({ ...row, computer: toComputer(row.computer) }));
+  // Apart, for many may be of one computer.
+  const computers = new Map(
+    (await getComputers(db, [...new Set(rows.map(({ schedule }) => schedule.computer_id))])).map((computer) => [
+      computer.id,
+      computer,
+    ]),
+  );
+  return rows.flatMap((row) => {
+    const computer = computers.get(row.schedule.computer_id);
+    return computer ? [{ ...row, computer }] : [];
+  });
 };
 
 /** The same of one, for a run by an event. */
