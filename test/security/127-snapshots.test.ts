@@ -58,7 +58,7 @@ test("127: a cell that asks for subvolumes without end makes none: snapshots, re
   await untilOnlyListed(instance);
 });
 
-test("127: a subvolume that is there all the same is found before anything is copied, and goes with the computer", async () => {
+test("127: a subvolume that is there all the same is found before anything is copied or deleted, and nothing is in the way once it is gone", async () => {
   const computer = await createComputer(assistant);
   await client.snapshots.create({ computer, name: "before" });
   const nested = join(pool, "supervisor/computers", computer, "work/nested");
@@ -67,6 +67,13 @@ test("127: a subvolume that is there all the same is found before anything is co
   await assert.rejects(client.snapshots.create({ computer, name: "after" }), found);
   await assert.rejects(client.computers.fork({ computer, name: "after", wait_ms: 50_000 }), found);
   assert.equal((await client.computers.get({ computer })).state, "awake");
-  await client.computers.destroy({ computer });
+  const asked = client.computers.destroy({ computer }).catch(() => undefined);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  assert.ok(
+    subvolumesBelow(join(pool, "supervisor/computers", computer)).includes("nested"),
+    "it is left as it is",
+  );
+  assert.equal(spawnSync("btrfs", ["subvolume", "delete", nested]).status, 0);
+  await asked;
   await until("it is gone", () => !subvolumesBelow(pool).includes(computer), { withinMs: hangMs });
 });
