@@ -14,7 +14,8 @@ type Run = Readonly<Record<string, unknown>>;
 
 const runs = async (schedule: string): Promise<readonly Run[]> =>
   ((await ask("GET", `/v1/runs?schedule=${schedule}&limit=200`)).body["runs"] as Run[]).toReversed();
-const isOver = ({ state }: Run): boolean => !["queued", "running", "waiting_to_retry"].includes(String(state));
+const isOver = ({ state }: Run): boolean =>
+  !["queued", "running", "waiting_to_retry"].includes(String(state));
 const settled = (schedule: string): Promise<readonly Run[]> =>
   untilValue(
     "its runs have ended",
@@ -41,7 +42,13 @@ for (const point of [
   test(`killed at ${point}: each slot has one run that ran once, and none is left out`, async () => {
     const computer = point;
     await ask("POST", "/v1/computers", { name: computer });
-    const fields = { computer, name: "often", command: "echo ran >> /work/ran", every_ms: 1000, overlap: "queue" };
+    const fields = {
+      computer,
+      name: "often",
+      command: "echo ran >> /work/ran",
+      every_ms: 1000,
+      overlap: "queue",
+    };
     let schedule = "";
     await killedAt(point, async () => {
       const made = await ask("POST", "/v1/schedules", fields);
@@ -80,7 +87,11 @@ for (const point of ["run-before-fork", "run-fork-written", "run-handed-over", "
     await repeat(path, {}, point);
     const [run, ...more] = await settled(String(made.body["id"]));
     assert.deepEqual(more, []);
-    assert.deepEqual([run?.["state"], run?.["exit"]], ["failed", { kind: "exited", code: 3 }], JSON.stringify(run));
+    assert.deepEqual(
+      [run?.["state"], run?.["exit"]],
+      ["failed", { kind: "exited", code: 3 }],
+      JSON.stringify(run),
+    );
     const output = await ask("GET", `/v1/runs/${String(run?.["id"])}/output`);
     assert.match(String(output.body["text"]), /\S/);
     await until(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { HoldfastApiError } from "@holdfast/sdk";
+import type { HoldfastApiError } from "@holdfast/sdk";
 import { createComputer, run } from "../../support/computer.ts";
 import { runsOf, settledRuns, slotTimes } from "../../support/holding.ts";
 import { hangMs, until } from "../../support/until.ts";
@@ -15,7 +15,8 @@ describe("operations of schedules and runs", { concurrency: true }, () => {
     const { id: schedule } = await client.schedules.create({
       computer,
       name: "talks",
-      command: "echo $HOLDFAST_RUN $HOLDFAST_ATTEMPT; echo err >&2; echo -n zwölf; while [ ! -e /work/go ]; do sleep 0.1; done; echo end",
+      command:
+        "echo $HOLDFAST_RUN $HOLDFAST_ATTEMPT; echo err >&2; echo -n zwölf; while [ ! -e /work/go ]; do sleep 0.1; done; echo end",
       event: true,
     });
     const begun = await client.schedules.run({ schedule, wait_ms: 0 });
@@ -95,9 +96,13 @@ describe("operations of schedules and runs", { concurrency: true }, () => {
       environment: { A: "1" },
     });
     const going = client.schedules.run({ schedule: made.id, wait_ms: 30_000 });
-    await until("it runs", async () => (await run(assistant, computer, "cat /work/said || true")).stdout === "old\n", {
-      withinMs: hangMs,
-    });
+    await until(
+      "it runs",
+      async () => (await run(assistant, computer, "cat /work/said || true")).stdout === "old\n",
+      {
+        withinMs: hangMs,
+      },
+    );
     const changed = await client.schedules.update({
       schedule: made.id,
       command: "echo new-$A-$B >> /work/said",
@@ -121,10 +126,19 @@ describe("operations of schedules and runs", { concurrency: true }, () => {
 
   test("a computer that is destroyed takes its schedules along, and another of the name begins without any", async () => {
     const computer = await createComputer(assistant);
-    const { id } = await client.schedules.create({ computer, name: "gone", command: "sleep 100", every_ms: 1000 });
-    await until("it runs", async () => (await runsOf(assistant, id)).some(({ state }) => state === "running"), {
-      withinMs: hangMs,
+    const { id } = await client.schedules.create({
+      computer,
+      name: "gone",
+      command: "sleep 100",
+      every_ms: 1000,
     });
+    await until(
+      "it runs",
+      async () => (await runsOf(assistant, id)).some(({ state }) => state === "running"),
+      {
+        withinMs: hangMs,
+      },
+    );
     await client.computers.destroy({ computer });
     await assert.rejects(client.schedules.get({ schedule: id }), { code: "not_found" });
     await assert.rejects(client.schedules.list({ computer }), { code: "not_found" });

@@ -40,7 +40,10 @@ describe("a slot while the run before goes on", () => {
 
     // By hand: beside what goes on, but where runs queue.
     const manual = await played.ask("POST", `/v1/schedules/${skip.id}/run`, { wait_ms: 0 });
-    await until("it runs beside", async () => states(await played.runs(skip.id)).filter((state) => state === "running").length === 2);
+    await until(
+      "it runs beside",
+      async () => states(await played.runs(skip.id)).filter((state) => state === "running").length === 2,
+    );
     const inLine = await played.ask("POST", `/v1/schedules/${queue.id}/run`, { wait_ms: 0 });
     assert.equal(inLine.body["state"], "queued");
     for (let turn = 0; turn < 4; turn += 1) {
@@ -117,7 +120,10 @@ describe("failures", () => {
     await played.computer("broken", "failed");
     const broken = await played.make({ computer: "broken", name: "on-broken", event: true });
     const failed = await played.ask("POST", `/v1/schedules/${broken.id}/run`, {});
-    assert.deepEqual([failed.body["state"], failed.body["process"], failed.body["exit"]], ["failed", null, null]);
+    assert.deepEqual(
+      [failed.body["state"], failed.body["process"], failed.body["exit"]],
+      ["failed", null, null],
+    );
     assert.match(String(failed.body["reason"]), /failed/);
 
     // A host that stays full: not for ever.
@@ -152,7 +158,10 @@ describe("control ends in between", () => {
       await played.untilRuns(hang.id, round, "succeeded");
     }
     const runs = await played.settled(quick.id);
-    assert.deepEqual(states(runs), runs.map(() => "succeeded"));
+    assert.deepEqual(
+      states(runs),
+      runs.map(() => "succeeded"),
+    );
     const times = runs.map(({ slot }) => Date.parse(String(slot)));
     assert.deepEqual(
       times,
@@ -208,7 +217,10 @@ describe("events", () => {
       const reply = await fire(token, body);
       assert.equal(reply.status, 200, JSON.stringify(reply.body));
       const run = await played.ask("GET", `/v1/runs/${String(reply.body["run"])}?wait_ms=10000`);
-      assert.deepEqual([run.body["state"], run.body["cause"], run.body["slot"]], ["succeeded", "event", null]);
+      assert.deepEqual(
+        [run.body["state"], run.body["cause"], run.body["slot"]],
+        ["succeeded", "event", null],
+      );
       const { spec } = played.cells.processes.get(String(run.body["process"])) ?? {};
       const stdin = spec?.stdin;
       return typeof stdin === "object" ? Buffer.from(stdin.base64, "base64").toString() : String(stdin);
@@ -261,7 +273,9 @@ describe("events", () => {
     assert.equal(again.status, 201, JSON.stringify(again.body));
     assert.equal((await fire()).body["state"], "queued");
     played.clock.leap(60_000);
-    await until("it runs again", async () => (await look(slots.id)).some(({ state }) => state === "succeeded"));
+    await until("it runs again", async () =>
+      (await look(slots.id)).some(({ state }) => state === "succeeded"),
+    );
   });
 });
 
@@ -284,7 +298,13 @@ test("another assistant sees neither schedules nor runs; an owner sees all", asy
     ["GET", `/v1/schedule-preview?schedule=${id}`],
     ["GET", `/v1/runs?schedule=${id}`],
   ] as const) {
-    const reply = await call(played.control.url, secret, method, path, method === "GET" || method === "DELETE" ? undefined : {});
+    const reply = await call(
+      played.control.url,
+      secret,
+      method,
+      path,
+      method === "GET" || method === "DELETE" ? undefined : {},
+    );
     assert.equal(reply.status, 404, `${method} ${path}: ${JSON.stringify(reply.body)}`);
   }
   const lists = await call(played.control.url, secret, "GET", "/v1/schedules");
@@ -294,7 +314,17 @@ test("another assistant sees neither schedules nor runs; an owner sees all", asy
   const byName = await played.ask("GET", "/v1/schedules/mine?computer=box");
   assert.equal(byName.body["id"], id);
   assert.equal((await played.ask("GET", "/v1/schedules/mine")).status, 400);
-  assert.equal((await played.ask("POST", "/v1/schedules", { computer: "box", name: "mine", command: "true", event: true })).status, 409);
+  assert.equal(
+    (
+      await played.ask("POST", "/v1/schedules", {
+        computer: "box",
+        name: "mine",
+        command: "true",
+        event: true,
+      })
+    ).status,
+    409,
+  );
 });
 
 test("a preview says slots in UTC and in local time, and makes nothing", async (context) => {
@@ -311,7 +341,13 @@ test("a preview says slots in UTC and in local time, and makes nothing", async (
   const made = await played.make({ name: "every", every_ms: 60_000 });
   const of = await ask(`schedule=${made.id}&count=2`);
   assert.equal((of.body["slots"] as { at: string }[])[0]?.at, made["next_slot"]);
-  for (const bad of ["", "cron=x", "every_ms=5", `schedule=${made.id}&every_ms=5000`, "every_ms=5000&time_zone=Nowhere"])
+  for (const bad of [
+    "",
+    "cron=x",
+    "every_ms=5",
+    `schedule=${made.id}&every_ms=5000`,
+    "every_ms=5000&time_zone=Nowhere",
+  ])
     assert.equal((await ask(bad)).status, 400, bad);
   assert.deepEqual(await played.runs(made.id), []);
 });

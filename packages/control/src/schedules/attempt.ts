@@ -47,7 +47,11 @@ const graceMs = 5_000;
 /** Ends a process with all its children: asks first. The same again, or of one that has ended, does nothing. */
 export const endProcess = async (agent: Agent, id: string, signal: AbortSignal): Promise<void> => {
   try {
-    const asked = await agent.plain("processes.signal", { id, signal: termination, scope: "all" }, { signal });
+    const asked = await agent.plain(
+      "processes.signal",
+      { id, signal: termination, scope: "all" },
+      { signal },
+    );
     if (asked.state === "ended") return;
     const now = await agent.plain("processes.get", { id, wait_ms: graceMs }, { waitMs: graceMs, signal });
     if (now.state === "ended" && !now.background) return;

@@ -81,7 +81,9 @@ export const claimDue = async (parts: ClaimParts, limit = batch): Promise<Claime
       ...decided.flatMap((one) => one.told),
       ...runs
         .filter(({ state }) => state === "skipped")
-        .map((run) => runEvent(run, computers.get(run.schedule_id)?.principalId ?? run.principal_id, "skipped")),
+        .map((run) =>
+          runEvent(run, computers.get(run.schedule_id)?.principalId ?? run.principal_id, "skipped"),
+        ),
     ];
     if (told.length > 0) await parts.events.append(transaction, ...told);
     return {
@@ -153,7 +155,12 @@ const decide = (parts: ClaimParts, due: DueSchedule, nowMs: number): Decided => 
       definition: place.state === "skipped" ? null : runDefinition(schedule),
     };
   });
-  return { runs, advanced, told, replaces: schedule.overlap === "replace" && due.active > 0 && slots.length > 0 };
+  return {
+    runs,
+    advanced,
+    told,
+    replaces: schedule.overlap === "replace" && due.active > 0 && slots.length > 0,
+  };
 };
 
 interface Place {
@@ -186,7 +193,10 @@ export const newRun = (
   id: string,
   schedule: ScheduleRow,
   nowMs: number,
-): Omit<NewRun, "principal_id" | "cause" | "slot_ms" | "state" | "reason" | "process_id" | "ended_at_ms"> => ({
+): Omit<
+  NewRun,
+  "principal_id" | "cause" | "slot_ms" | "state" | "reason" | "process_id" | "ended_at_ms"
+> => ({
   id,
   schedule_id: schedule.id,
   account_id: schedule.account_id,

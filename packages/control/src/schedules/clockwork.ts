@@ -103,9 +103,7 @@ export class Clockwork {
   async #sleep(ms: number): Promise<void> {
     if (this.#stale && !this.#failing) return;
     this.#wake = new AbortController();
-    await this.#parts.clock
-      .sleep(ms, this.#wake.signal)
-      .catch(() => {});
+    await this.#parts.clock.sleep(ms, this.#wake.signal).catch(() => {});
     this.#wake = undefined;
   }
 }

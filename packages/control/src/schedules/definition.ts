@@ -45,28 +45,29 @@ export const definedOf = (timings: Timings, declared: Declared, nowMs: number): 
   return defined;
 };
 
-const columnsOf = (declared: Declared, nowMs: number): Defined => refuseLarge({
-  cron: declared.cron?.trim().replaceAll(/\s+/g, " ") ?? null,
-  every_ms: declared.every_ms ?? null,
-  at_ms: declared.at === undefined ? null : Date.parse(declared.at),
-  event: declared.event === true,
-  anchor_ms: nowMs,
-  time_zone: declared.time_zone,
-  command: {
-    ...(declared.command === undefined ? { argv: declared.argv } : { command: declared.command }),
-    cwd: declared.cwd,
-    environment: declared.environment,
-    user: declared.user,
-  },
-  timeout_ms: declared.timeout_ms,
-  missed: declared.missed,
-  missed_most: declared.missed_most,
-  overlap: declared.overlap,
-  retries: declared.retries,
-  retry_backoff_ms: declared.retry_backoff_ms,
-  retries_per_day: declared.retries_per_day,
-  place: declared.place,
-});
+const columnsOf = (declared: Declared, nowMs: number): Defined =>
+  refuseLarge({
+    cron: declared.cron?.trim().replaceAll(/\s+/g, " ") ?? null,
+    every_ms: declared.every_ms ?? null,
+    at_ms: declared.at === undefined ? null : Date.parse(declared.at),
+    event: declared.event === true,
+    anchor_ms: nowMs,
+    time_zone: declared.time_zone,
+    command: {
+      ...(declared.command === undefined ? { argv: declared.argv } : { command: declared.command }),
+      cwd: declared.cwd,
+      environment: declared.environment,
+      user: declared.user,
+    },
+    timeout_ms: declared.timeout_ms,
+    missed: declared.missed,
+    missed_most: declared.missed_most,
+    overlap: declared.overlap,
+    retries: declared.retries,
+    retry_backoff_ms: declared.retry_backoff_ms,
+    retries_per_day: declared.retries_per_day,
+    place: declared.place,
+  });
 
 const refuseLarge = (defined: Defined): Defined => {
   if (Buffer.byteLength(JSON.stringify(defined.command)) <= limits.scheduleCommandBytes) return defined;

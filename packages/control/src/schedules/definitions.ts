@@ -22,8 +22,7 @@ export interface DefinitionsParts {
 /** The schedules of a computer as a whole, and those a project comes with. */
 export const createDefinitions = (parts: DefinitionsParts): ScheduleDefinitions & ProjectSchedules => {
   const { schedules, timings, clock } = parts;
-  const keyHashOf = (defined: Defined): Buffer | null =>
-    defined.event ? sha256(parts.unknownKey()) : null;
+  const keyHashOf = (defined: Defined): Buffer | null => (defined.event ? sha256(parts.unknownKey()) : null);
 
   /** Of one that stays: it keeps its key, or gets one where it had none. */
   const change = async (

@@ -258,11 +258,7 @@ export class Driver {
     await this.#end(await this.#endOf(on, row.id, seen));
   }
 
-  async #endOf(
-    on: Computer,
-    processId: string,
-    seen: Parameters<typeof endOf>[1],
-  ): Promise<RunEnd> {
+  async #endOf(on: Computer, processId: string, seen: Parameters<typeof endOf>[1]): Promise<RunEnd> {
     const { agents, clock } = this.#parts;
     const kept =
       this.#run.fork_id === null || seen.outputBytes === 0
@@ -277,7 +273,9 @@ export class Driver {
   }
 
   async #endUnstarted(error: unknown): Promise<void> {
-    await this.#end(this.#unstarted(`it was not started within ${patienceMs / 60_000} minutes: ${messageOf(error)}`));
+    await this.#end(
+      this.#unstarted(`it was not started within ${patienceMs / 60_000} minutes: ${messageOf(error)}`),
+    );
   }
 
   /** The computer is gone, and the run's rows go with it or have nothing more to tell. */
@@ -327,9 +325,7 @@ export class Driver {
   }
 
   async #sleep(ms: number): Promise<void> {
-    await this.#parts.clock
-      .sleep(ms, AbortSignal.any([this.#stopping, this.#poke.signal]))
-      .catch(() => {});
+    await this.#parts.clock.sleep(ms, AbortSignal.any([this.#stopping, this.#poke.signal])).catch(() => {});
   }
 }
 

@@ -63,14 +63,9 @@ const reasonOf = (run: RunRow, seen: Parameters<typeof endOf>[1]): string => {
   if (seen.timedOut) return `it took longer than ${run.definition?.timeout_ms ?? 0} ms and was ended`;
   if (seen.outOfMemory) return "it ran out of memory";
   const exit = exitView(seen.exit);
-  switch (exit?.kind) {
-    case "exited":
-      return `it exited with code ${exit.code}`;
-    case "signaled":
-      return `it was ended by SIG${exit.name}`;
-    default:
-      return "its computer stopped before its end was seen";
-  }
+  if (exit?.kind === "exited") return `it exited with code ${exit.code}`;
+  if (exit?.kind === "signaled") return `it was ended by SIG${exit.name}`;
+  return "its computer stopped before its end was seen";
 };
 
 /** Its process as the agent shows it, and the row that lists it. */

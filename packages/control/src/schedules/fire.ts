@@ -44,4 +44,7 @@ const find = async (transaction: Transaction, id: string, hash: Buffer): Promise
 };
 
 const refused = (): HoldfastError =>
-  new HoldfastError("unauthenticated", "there is no such schedule that is started by events, or this is not its key");
+  new HoldfastError(
+    "unauthenticated",
+    "there is no such schedule that is started by events, or this is not its key",
+  );

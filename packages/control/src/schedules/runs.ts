@@ -1,4 +1,10 @@
-import { HoldfastError, idPattern, limits, type OperationOutput, type OperationParams } from "@holdfast/contract";
+import {
+  HoldfastError,
+  idPattern,
+  limits,
+  type OperationOutput,
+  type OperationParams,
+} from "@holdfast/contract";
 import type { Clock, NewId } from "@holdfast/kit";
 import type { Computers } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
@@ -149,11 +155,7 @@ export class Runs {
   }
 
   /** Throws `not_found`, also for what the principal may not see. */
-  async get(
-    principal: Principal,
-    params: OperationParams<"run.get">,
-    signal: AbortSignal,
-  ): Promise<RunView> {
+  async get(principal: Principal, params: OperationParams<"run.get">, signal: AbortSignal): Promise<RunView> {
     const run = await this.#find(principal, params.run);
     return params.wait_ms === 0 || !isActive(run) ? runView(run) : this.ended(run.id, params.wait_ms, signal);
   }
@@ -197,7 +199,11 @@ export class Runs {
     params: OperationParams<"run.cancel">,
   ): Promise<AdmittedRun> {
     const run = await this.#find(principal, params.run, transaction);
-    const [cancelled] = await cancelRuns(transaction, { id: run.id }, `it was cancelled by ${principal.name}`);
+    const [cancelled] = await cancelRuns(
+      transaction,
+      { id: run.id },
+      `it was cancelled by ${principal.name}`,
+    );
     return { target: run.id, run: cancelled ?? run };
   }
 
@@ -210,7 +216,10 @@ export class Runs {
   async #insert(
     transaction: Transaction,
     schedule: ScheduleRow,
-    { turn, ...made }: Pick<RunRow, "principal_id" | "cause" | "state" | "reason" | "input"> & {
+    {
+      turn,
+      ...made
+    }: Pick<RunRow, "principal_id" | "cause" | "state" | "reason" | "input"> & {
       readonly turn: boolean;
     },
   ): Promise<RunRow> {
@@ -236,7 +245,11 @@ export class Runs {
     return run;
   }
 
-  async #find(principal: Principal, id: string, db: Database | Transaction = this.#parts.db): Promise<RunRow> {
+  async #find(
+    principal: Principal,
+    id: string,
+    db: Database | Transaction = this.#parts.db,
+  ): Promise<RunRow> {
     const run = await findRun(db, principal, id);
     if (!run) throw noRun(id);
     return run;

@@ -1,4 +1,10 @@
-import { HoldfastError, idPattern, limits, type OperationOutput, type OperationParams } from "@holdfast/contract";
+import {
+  HoldfastError,
+  idPattern,
+  limits,
+  type OperationOutput,
+  type OperationParams,
+} from "@holdfast/contract";
 import type { Clock, NewId } from "@holdfast/kit";
 import { findComputer } from "../computers/index.ts";
 import type { Computer, Computers } from "../domain/computer.ts";
@@ -183,7 +189,8 @@ export class Schedules {
     const { db, computers } = this.#parts;
     const computer =
       params.computer === undefined ? undefined : await computers.find(principal, params.computer);
-    const project = params.project === undefined ? undefined : await this.#project(db, principal, params.project);
+    const project =
+      params.project === undefined ? undefined : await this.#project(db, principal, params.project);
     const found = await listSchedules(db, {
       principal,
       computerId: computer?.id,
@@ -301,7 +308,8 @@ export class Schedules {
         });
     }
     // It may have been destroyed before the lock was had.
-    if (project && !(await findVisibleProject(transaction, principal, project.id, {}))) throw noProject(project.id);
+    if (project && !(await findVisibleProject(transaction, principal, project.id, {})))
+      throw noProject(project.id);
     return { computer, project };
   }
 

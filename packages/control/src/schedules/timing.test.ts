@@ -122,7 +122,9 @@ describe("where clocks change", () => {
 
 test("seconds, every and at", () => {
   assert.deepEqual(
-    timings.preview(timing({ cron: "*/20 * * * * *" }), ms("2026-01-01T00:00:00Z"), 3).map((at) => at % 60_000),
+    timings
+      .preview(timing({ cron: "*/20 * * * * *" }), ms("2026-01-01T00:00:00Z"), 3)
+      .map((at) => at % 60_000),
     [20_000, 40_000, 0],
   );
   const every = timing({ everyMs: 7000, anchorMs: 1000 });

@@ -271,7 +271,9 @@ export const countActive = async (
   const { rows } = await sql<{ active: number; manual: number; waiting: number }>`
     select count(*) filter (where cause <> 'manual') as active, count(*) filter (where cause = 'manual') as manual,
       count(*) filter (where process_id is null) as waiting
-    from runs where schedule_id = ${scheduleId} and state in ('queued', 'running', 'waiting_to_retry')`.execute(db);
+    from runs where schedule_id = ${scheduleId} and state in ('queued', 'running', 'waiting_to_retry')`.execute(
+    db,
+  );
   return rows[0] ?? { active: 0, manual: 0, waiting: 0 };
 };
 
@@ -283,7 +285,9 @@ export const lastRuns = async (
   if (scheduleIds.length === 0) return new Map();
   const { rows } = await sql<RunRow>`
     select last.* from unnest(${[...scheduleIds]}::text[]) as wanted (id)
-    cross join lateral (select * from runs where runs.schedule_id = wanted.id order by runs.id desc limit 1) as last`.execute(db);
+    cross join lateral (select * from runs where runs.schedule_id = wanted.id order by runs.id desc limit 1) as last`.execute(
+    db,
+  );
   return new Map(rows.map((row) => [row.schedule_id, row]));
 };
 
@@ -305,8 +309,11 @@ export const summariesOfProjects = async (
   return schedules.map((schedule) => ({ schedule, last: last.get(schedule.id) }));
 };
 
-export const findRun = (db: Database | Transaction, principal: Principal, id: string): Promise<RunRow | undefined> =>
-  visible(db, principal).where("runs.id", "=", id).executeTakeFirst();
+export const findRun = (
+  db: Database | Transaction,
+  principal: Principal,
+  id: string,
+): Promise<RunRow | undefined> => visible(db, principal).where("runs.id", "=", id).executeTakeFirst();
 
 export interface RunFilter {
   readonly principal: Principal;
@@ -341,7 +348,9 @@ export const pruneRuns = async (
       ) as last from unnest(${[...scheduleIds]}::text[]) as wanted (id)
     ) as old
     where runs.schedule_id = old.schedule_id and runs.id <= old.last
-      and runs.state not in ('queued', 'running', 'waiting_to_retry') and (runs.fork_id is null or runs.fork_gone)`.execute(db);
+      and runs.state not in ('queued', 'running', 'waiting_to_retry') and (runs.fork_id is null or runs.fork_gone)`.execute(
+    db,
+  );
 };
 
 const visible = (

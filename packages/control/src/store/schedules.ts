@@ -13,8 +13,7 @@ export const scheduleNameIndex = "schedules_name";
 export const insertSchedule = (
   db: Transaction,
   fresh: Omit<ScheduleRow, "retry_day" | "retries_used" | "claimed_at_ms" | "version">,
-): Promise<ScheduleRow> =>
-  db.insertInto("schedules").values(fresh).returningAll().executeTakeFirstOrThrow();
+): Promise<ScheduleRow> => db.insertInto("schedules").values(fresh).returningAll().executeTakeFirstOrThrow();
 
 export type ScheduleChange = Partial<
   Omit<ScheduleRow, "id" | "account_id" | "computer_id" | "version" | "created_at_ms" | "updated_at_ms">
@@ -48,14 +47,23 @@ export const findSchedule = async (
   db: Database | Transaction,
   { principal, ref, computerId, lock }: WhichSchedule,
 ): Promise<ScheduleRow | undefined> => {
-  let query = visible(db, principal).where(ref.startsWith("sch_") ? "schedules.id" : "schedules.name", "=", ref);
+  let query = visible(db, principal).where(
+    ref.startsWith("sch_") ? "schedules.id" : "schedules.name",
+    "=",
+    ref,
+  );
   if (computerId !== undefined) query = query.where("schedules.computer_id", "=", computerId);
   if (lock === true) query = query.forUpdate("schedules");
   return query.limit(1).executeTakeFirst();
 };
 
 export const getSchedule = (db: Database | Transaction, id: string): Promise<ScheduleRow | undefined> =>
-  db.selectFrom("schedules").selectAll().where("id", "=", id).where("state", "<>", "deleted").executeTakeFirst();
+  db
+    .selectFrom("schedules")
+    .selectAll()
+    .where("id", "=", id)
+    .where("state", "<>", "deleted")
+    .executeTakeFirst();
 
 /** Also a deleted one. Before its runs are changed: whoever gives a turn takes this lock. */
 export const lockSchedule = (db: Transaction, id: string): Promise<ScheduleRow | undefined> =>
@@ -225,10 +233,9 @@ export const takeDue = async (
     for update of s skip locked`.execute(db);
   // Apart, for many may be of one computer.
   const computers = new Map(
-    (await getComputers(db, [...new Set(rows.map(({ schedule }) => schedule.computer_id))])).map((computer) => [
-      computer.id,
-      computer,
-    ]),
+    (await getComputers(db, [...new Set(rows.map(({ schedule }) => schedule.computer_id))])).map(
+      (computer) => [computer.id, computer],
+    ),
   );
   return rows.flatMap((row) => {
     const computer = computers.get(row.schedule.computer_id);
@@ -239,7 +246,9 @@ export const takeDue = async (
 /** The same of one, for a run by an event. */
 export const mayRun = async (db: Transaction, principalId: string, nowMs: number): Promise<boolean> => {
   const { rows } = await sql<{ standing: boolean }>`
-    select ${standing(sql.ref("who.id"), nowMs)} as standing from (select ${principalId}::text as id) as who`.execute(db);
+    select ${standing(sql.ref("who.id"), nowMs)} as standing from (select ${principalId}::text as id) as who`.execute(
+    db,
+  );
   return rows[0]?.standing === true;
 };
 

@@ -110,7 +110,9 @@ const fromOutside = (operation: Operation, credential: Credential, body: unknown
   const { outside } = operation;
   if (!outside) return body;
   const fields =
-    typeof body === "object" && body !== null && !Array.isArray(body) ? (body as Record<string, unknown>) : undefined;
+    typeof body === "object" && body !== null && !Array.isArray(body)
+      ? (body as Record<string, unknown>)
+      : undefined;
   const isOurs = fields && Object.keys(fields).every((name) => Object.hasOwn(operation.input.shape, name));
   const given = isOurs ? fields : { [outside.body]: body };
   // Who gives it in the body may be a client of ours, which sends its own key as Bearer token with everything.
