@@ -205,7 +205,9 @@ export class Lifecycle {
         row.failureCode !== null,
       { waitMs, signal },
     );
-    if (reached.state === "failed" || reached.failureCode === "host_full")
+    // Archiving that cannot be done is given up: it stays stopped.
+    const gaveUp = state === "archived" && reached.failureCode !== null && reached.desiredState === "stopped";
+    if (reached.state === "failed" || reached.failureCode === "host_full" || gaveUp)
       throw new HoldfastError(
         reached.failureCode ?? "computer_failed",
         `${reached.name} did not become ${state}: ${reached.reason ?? "no reason is known"}`,

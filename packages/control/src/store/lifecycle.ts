@@ -118,6 +118,14 @@ export const promoteComputer = async (
       .set({ principal_id: principalId })
       .where("computer_id", "=", id)
       .execute(),
+    // Whose they are also when those projects are gone.
+    transaction
+      .updateTable("slugs")
+      .set({ principal_id: principalId })
+      .where("project_id", "in", (of) =>
+        of.selectFrom("projects").select("projects.id").where("projects.computer_id", "=", id),
+      )
+      .execute(),
   ]);
   return toComputer(row);
 };
