@@ -107,7 +107,7 @@ export class Accepting {
         throw error;
       });
       crashPoint("offer-placing");
-      return this.#finish(admitted, principal, entries, signal);
+      return this.#finish(admitted, principal, entries, signal, false);
     });
   }
 
@@ -164,6 +164,7 @@ export class Accepting {
     principal: Principal,
     entries: readonly ManifestEntry[],
     signal: AbortSignal,
+    resumed: boolean,
   ): Promise<AcceptOutput> {
     const { projects, snapshots, crashPoint, agents } = this.#parts;
     const placement = new Placement(agents.of(parent.id), offer.id, offer.paths, entries);
@@ -174,7 +175,8 @@ export class Accepting {
       if (project)
         commit = await projects
           .repository(project, parent, signal)
-          .commitAll(messageOf(offer), principal, { allowEmpty: true });
+          // It may be committed already, or be what was there.
+          .commitAll(messageOf(offer), principal, { allowEmpty: !resumed });
     } catch (error) {
       if (signal.aborted || error instanceof AgentUnreachable) throw later(error);
       await placement.takeBack().catch((failure: unknown) => {
@@ -183,10 +185,14 @@ export class Accepting {
       await this.#reopen(offer, parent, ["placing"]);
       throw error;
     }
+    // First what is only in the way: once it is accepted nobody looks after it any more.
+    await placement.clear(signal).catch((error: unknown) => {
+      throw later(error);
+    });
+    crashPoint("offer-cleared");
     const accepted = await this.#write(offer, parent, commit);
     crashPoint("offer-accepted");
     await snapshots.discard(offer.snapshot_id);
-    await placement.clear().catch(() => {});
     return { offer: offerView(accepted), commit };
   }
 
@@ -197,7 +203,7 @@ export class Accepting {
     const entries = await getManifest(store.db, offer.id);
     const principal = actorOf(offer);
     await this.#inTurn(turns, parent, living, () =>
-      this.#finish({ offer, parent, project: living }, principal, entries, this.#abort.signal),
+      this.#finish({ offer, parent, project: living }, principal, entries, this.#abort.signal, true),
     );
   }
 
