@@ -76,7 +76,8 @@ export class Moves {
   async #wake(computer: Computer): Promise<Moved> {
     const { activity, supervisor, observer, crashPoint, clock } = this.#parts;
     const { id, size } = computer;
-    const image = computer.image ?? (await this.#makeVolume(computer));
+    const known = isClaim(computer) ? null : computer.image;
+    const image = known ?? (await this.#makeVolume(computer));
     crashPoint("computer-before-cell");
     const { cell } = await supervisor.call("cell.start", {
       computer_id: id,
@@ -241,6 +242,10 @@ export class Moves {
     return { ...(await recordMove(this.#parts, computer, { ...ended, crashes }, told, gone)), delayMs };
   }
 }
+
+/** Also of one whose warm cell turned out to be none: its volume may have gone with it. */
+const isClaim = ({ state, cellId, filling, originSnapshotId }: Computer): boolean =>
+  state === "creating" && cellId !== null && !filling && originSnapshotId === null;
 
 /** A use that is over for less than this counts still, where the host needs its memory. */
 const justNowMs = 1_000;
