@@ -70,6 +70,7 @@ export const playComputers = async (
   const events = createEventLog(clock.now);
   const activity = new ComputerActivity(clock);
   const cells: PlayedComputers["cells"] = new Map();
+  const archives = new Map<string, boolean>();
   const cellIds = new Map<string, string>();
   const did: string[] = [];
   const cpuMs = new Map<string, number>();
@@ -84,10 +85,30 @@ export const playComputers = async (
     exit: null,
   });
   const answers: Readonly<Record<string, (id: string) => unknown>> = {
-    "volume.create": () => ({ created: true, image: "image" }),
+    "volume.create": (id) => {
+      archives.set(id, false);
+      return { created: true, image: "image" };
+    },
     "volume.fork": () => ({ created: true, image: "image" }),
+    "volume.list": () => ({
+      volumes: [...archives].map(([computer_id, archived]) => ({
+        computer_id,
+        archived,
+        size: "small",
+        image: "image",
+      })),
+    }),
+    "archive.seal": (id) => {
+      archives.set(id, true);
+      return { sealed: true };
+    },
+    "archive.unpacked": (id) => {
+      archives.set(id, false);
+      return { done: true };
+    },
     "volume.destroy": (id) => {
       cells.delete(id);
+      archives.delete(id);
       return { destroyed: true, erased: { volumes: 1, snapshots: 2, archives: 0 } };
     },
     "cell.start": (id) => {

@@ -106,7 +106,9 @@ interface Waking {
   readonly cause: Cause;
 }
 
-const isAwake = (row: Computer): boolean => row.state === "awake" && row.desiredState === "awake";
+/** One that is to be restored goes down first. */
+const isAwake = (row: Computer): boolean =>
+  row.state === "awake" && row.desiredState === "awake" && row.restoring === null;
 
 const retryMs = 1000;
 
