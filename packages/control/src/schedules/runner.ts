@@ -26,7 +26,7 @@ const wakingMost = 192;
 const watchedMost = 512;
 const watchedPerComputer = 32;
 /** Runs that wait to be started before no more slots are claimed. */
-const crowded = 2_000;
+const crowded = 10_000;
 const sweepMs = 5_000;
 const pageRows = 500;
 /** Between two looks at a run that somebody waits for: ends are told, this is for what others end. */
