@@ -1,10 +1,9 @@
 export { SnapshotCaretaker } from "./caretaker.ts";
 export { Comparing } from "./comparing.ts";
 export { type AdmittedChild, Children } from "./children.ts";
-export { parseDefinitions, storedDefinitions } from "./definitions.ts";
+export { storedDefinitions } from "./definitions.ts";
 export { type AdmittedFork, Forking } from "./forks.ts";
 export { Imports } from "./imports.ts";
-export { placeDefinitions } from "./placing.ts";
 export { type AdmittedRestore, Restores } from "./restores.ts";
 export { Retention } from "./retention.ts";
 export { type AdmittedSnapshot, Snapshots } from "./snapshots.ts";
