@@ -236,6 +236,7 @@ const pack = async (id: string): Promise<void> => {
 
 const unpack = async (id: string): Promise<void> => {
   await call("archive.unpack", { computer_id: id });
+  await assert.rejects(start(id), { code: "wrong_state" }, "only to unpack it");
   await start(id, [{ name: "archive", source: { archive_of: id } }]);
   await shell(id, "! touch /trees/archive/new 2>/dev/null; tar -C /work -xf /trees/archive/pack");
   await assert.rejects(call("archive.unpacked", { computer_id: id }), { code: "wrong_state" });

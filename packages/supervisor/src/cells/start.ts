@@ -31,6 +31,8 @@ export const createStarter =
     const { places, clock, records, crashPoint } = parts;
     const volume = parts.volumes.get(computerId);
     const image = await parts.images.find(volume.image);
+    if (volume.archive?.state === "unpacking" && archiveIn(wished) !== computerId)
+      throw new HoldfastError("wrong_state", `${computerId} is not unpacked yet`, { state: "archived" });
     const trees = await planTrees(parts, wished);
     // What is being packed is not what the computer has from here on.
     if (volume.archive?.state === "open") await parts.volumes.archives.drop(computerId);
