@@ -23,7 +23,7 @@ export const inputSchemaOf = (schema: z.ZodObject, caps: Readonly<Record<string,
 
 /**
  * What comes back. Open everywhere: a client that has cached the schema must accept fields that a newer server adds. What is in `brief` is
- * named and not spelled out where it lies within: it is the answer of a tool of its own.
+ * named and not spelled out: it is the answer of a tool of its own.
  */
 export const outputSchemaOf = (
   schema: z.ZodObject,
@@ -32,9 +32,9 @@ export const outputSchemaOf = (
   tidy(
     z.toJSONSchema(schema, {
       io: "output",
-      override: ({ zodSchema, jsonSchema, path }) => {
+      override: ({ zodSchema, jsonSchema }) => {
         const words = brief.get(zodSchema);
-        if (words === undefined || path.length === 0) return;
+        if (words === undefined) return;
         for (const key of Object.keys(jsonSchema)) delete jsonSchema[key as keyof typeof jsonSchema];
         Object.assign(jsonSchema, { type: "object", description: words });
       },

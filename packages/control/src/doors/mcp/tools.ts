@@ -1,10 +1,17 @@
 import {
+  computerView,
+  holdView,
   limits,
+  offerView,
   type Operation,
   type OperationName,
   operations,
+  processView,
   projectView,
+  runView,
+  scheduleView,
   serviceView,
+  snapshotView,
 } from "@holdfast/contract";
 import type { Tool } from "@modelcontextprotocol/server";
 import { inputCaps } from "./caps.ts";
@@ -26,7 +33,7 @@ const toolOf = (operation: Operation & { readonly name: OperationName }): Tool =
   title: operation.title,
   description: operation.description,
   inputSchema: withIdempotencyKey(operation, inputSchemaOf(operation.input, inputCaps[operation.name] ?? {})),
-  outputSchema: outputSchemaOf(operation.output, operation.name.startsWith("project.") ? briefs : undefined),
+  outputSchema: outputSchemaOf(operation.output, briefsFor(operation.name)),
   annotations: {
     readOnlyHint: operation.consequence === "observe",
     destructiveHint: operation.destructive,
@@ -35,12 +42,27 @@ const toolOf = (operation: Operation & { readonly name: OperationName }): Tool =
   },
 });
 
-/** A project holds much that other tools answer by themselves, and most tools of projects answer a project. */
-const briefs: ReadonlyMap<unknown, string> = new Map<unknown, string>([
-  [serviceView, "as service_get answers"],
-  [projectView.shape.definition, "What it should run, as project_update takes it; deploy makes it so"],
-  [projectView, "as project_get answers"],
+/** Many tools answer the same thing, or hold it: spelled out once, by the tool that shows it. */
+const shown: ReadonlyMap<OperationName, unknown> = new Map<OperationName, unknown>([
+  ["computer.get", computerView],
+  ["hold.create", holdView],
+  ["process.get", processView],
+  ["project.get", projectView],
+  ["run.get", runView],
+  ["schedule.get", scheduleView],
+  ["service.get", serviceView],
+  ["snapshot.create", snapshotView],
+  ["offer.create", offerView],
 ]);
+
+/** What is named by the tool that shows it, in the schema of this one. */
+const briefsFor = (name: OperationName): ReadonlyMap<unknown, string> =>
+  new Map<unknown, string>([
+    [projectView.shape.definition, "What it should run, as project_update takes it; deploy makes it so"],
+    ...[...shown]
+      .filter(([by]) => by !== name)
+      .map(([by, view]) => [view, `as ${operations[by].tool ?? by} answers`] as const),
+  ]);
 
 /** What a command does outside of the computer is not ours to promise. */
 const runsCode: ReadonlySet<OperationName> = new Set([

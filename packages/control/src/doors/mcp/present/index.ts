@@ -4,7 +4,29 @@ import { fileContent, fileLine, fileList } from "./files.ts";
 import { deletedText, inputText, portList, principalText, recordList } from "./others.ts";
 import { execResult, outputPart, processLine, processList } from "./processes.ts";
 import { deployText, diffText, historyText, projectList, projectText } from "./projects.ts";
+import {
+  createdSchedule,
+  previewText,
+  runList,
+  runOutput,
+  runText,
+  scheduleList,
+  scheduleText,
+} from "./schedules.ts";
 import { serviceLine, serviceList, serviceLog } from "./services.ts";
+import {
+  acceptedText,
+  childText,
+  differenceText,
+  holdLine,
+  holdList,
+  offerDiff,
+  offerLine,
+  offerList,
+  restoredText,
+  snapshotLine,
+  snapshotList,
+} from "./snapshots.ts";
 
 type Presenters = {
   readonly [N in OperationName]?: (
@@ -25,6 +47,37 @@ const presenters: Presenters = {
   "computer.stop": computerLine,
   "computer.destroy": computerLine,
   "computer.usage": usage,
+  "computer.archive": computerLine,
+  "computer.fork": computerLine,
+  "computer.promote": computerLine,
+  "hold.create": holdLine,
+  "hold.renew": holdLine,
+  "hold.list": holdList,
+  "snapshot.create": snapshotLine,
+  "snapshot.get": snapshotLine,
+  "snapshot.delete": snapshotLine,
+  "snapshot.list": snapshotList,
+  "snapshot.restore": restoredText,
+  "snapshot.diff": differenceText,
+  "child.create": childText,
+  "offer.create": offerLine,
+  "offer.reject": offerLine,
+  "offer.list": offerList,
+  "offer.diff": offerDiff,
+  "offer.accept": acceptedText,
+  "schedule.create": createdSchedule,
+  "schedule.get": scheduleText,
+  "schedule.update": scheduleText,
+  "schedule.pause": scheduleText,
+  "schedule.resume": scheduleText,
+  "schedule.delete": scheduleText,
+  "schedule.list": scheduleList,
+  "schedule.preview": previewText,
+  "schedule.run": runText,
+  "run.get": runText,
+  "run.cancel": runText,
+  "run.list": runList,
+  "run.output": runOutput,
   "process.exec": execResult,
   "process.start": processLine,
   "process.get": processLine,
