@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { glob, readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { usePrivateInstance } from "../support/instance.ts";
 import { hangMs, until } from "../support/until.ts";
@@ -64,6 +65,19 @@ for (const point of ["computer-before-claimed", "computer-claimed"])
     const told = sql(`select kind from events where target = '${claimed}' order by id`).split("\n");
     assert.deepEqual(told, ["computer.created", "computer.awake"]);
     assert.equal((await ask("POST", `/v1/computers/${point}/exec`, { argv: ["true"] })).status, 200);
+    assert.deepEqual(await sharesOf(claimed), ["usual"]);
     await settled(claimed);
+    const [next = ""] = waiting();
+    assert.deepEqual(await sharesOf(next), ["low"]);
     await ask("DELETE", `/v1/computers/${point}`);
   });
+
+/** In either layout of cgroups. */
+const sharesOf = async (id: string): Promise<readonly string[]> => {
+  const shares: string[] = [];
+  for await (const file of glob(`/sys/fs/cgroup/{,*/}holdfast-*/${id}/{cpu.weight,cpu.shares}`)) {
+    const share = Number(await readFile(file, "utf8"));
+    shares.push(share === (file.endsWith("weight") ? 100 : 1024) ? "usual" : "low");
+  }
+  return shares;
+};
