@@ -99,3 +99,29 @@ export const untilOnlyListed = async (instance: Instance): Promise<void> => {
     { withinMs: hangMs, detail: () => left.join("; ") },
   );
 };
+
+/** What is told of a computer up to an event of this kind, each as its kind and its cause. Throws when that does not come. */
+export const causesUntil = async (
+  { client }: Pick<Assistant, "client">,
+  computer: string,
+  last: string,
+  withinMs: number,
+): Promise<readonly string[]> => {
+  const told: string[] = [];
+  const enough = new AbortController();
+  const timer = setTimeout(() => enough.abort(new Error(`no ${last}: ${told.join("; ")}`)), withinMs);
+  try {
+    for await (const { kind, data } of client.events.stream(
+      { after: 0, computer },
+      { signal: enough.signal },
+    )) {
+      const cause = typeof data["cause"] === "string" ? data["cause"] : "";
+      if (kind.startsWith("computer.")) told.push(`${kind} ${cause}`.trim());
+      if (kind === last) break;
+    }
+  } finally {
+    clearTimeout(timer);
+    enough.abort();
+  }
+  return told;
+};

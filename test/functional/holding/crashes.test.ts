@@ -12,6 +12,8 @@ import { visit } from "../../support/visit.ts";
 const opened = usePrivateInstance("holding");
 const states = ["awake", "asleep", "stopped", "archived"] as const;
 type State = (typeof states)[number];
+/** Those that are woken in each round: packing one takes longer than all the rest, and it is no other for having been unpacked. */
+const used: readonly State[] = ["awake", "asleep", "stopped"];
 const computers = new Map<State, string>();
 let assistant: Assistant;
 let slug = "";
@@ -34,13 +36,12 @@ before(async () => {
 const of = (state: State): string => computers.get(state) ?? "";
 
 /** Each computer in its state again, after one was used. */
-const bringBack = async (): Promise<void> => {
-  const { client } = assistant;
-  await client.computers.wake({ computer: of("awake"), wait_ms: 50_000 });
-  await client.computers.sleep({ computer: of("asleep") });
-  await client.computers.stop({ computer: of("stopped") });
-  await client.computers.archive({ computer: of("archived"), wait_ms: 50_000 });
-  for (const state of states) await untilState(assistant, of(state), state);
+const bringBack = async (which: readonly State[] = states): Promise<void> => {
+  const verbs = { awake: "wake", asleep: "sleep", stopped: "stop", archived: "archive" } as const;
+  for (const state of which) {
+    await assistant.client.computers[verbs[state]]({ computer: of(state), wait_ms: 50_000 });
+    await untilState(assistant, of(state), state);
+  }
 };
 
 const serves = async (): Promise<void> => {
@@ -64,7 +65,8 @@ const allAreThere = async (lines: readonly number[], host: "ran on" | "restarted
   for (const state of states) {
     if (state !== "asleep" || host === "ran on") await untilState(assistant, of(state), state);
     const { stdout } = await run(assistant, of(state), "cat /work/lines");
-    assert.deepEqual(stdout.trim().split("\n").map(Number), lines, state);
+    const expected = used.includes(state) ? lines : lines.slice(0, 1);
+    assert.deepEqual(stdout.trim().split("\n").map(Number), expected, state);
     const { snapshots } = await assistant.client.snapshots.list({ computer: of(state) });
     assert.deepEqual(
       snapshots.map(({ name }) => name),
@@ -79,8 +81,8 @@ test("state 1: five rounds in which every program is killed, one appended line e
   const lines = [0];
   for (const [round, name] of ["control", "supervisor", "postgres", "gateway", "launcher"].entries()) {
     lines.push(round + 1);
-    for (const state of states) await run(assistant, of(state), `echo ${round + 1} >> /work/lines`);
-    await bringBack();
+    for (const state of used) await run(assistant, of(state), `echo ${round + 1} >> /work/lines`);
+    await bringBack(used);
     const pid = (await instance.programs())[name]?.pid;
     assert.ok(pid, name);
     process.kill(pid, "SIGKILL");

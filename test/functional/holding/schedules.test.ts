@@ -68,12 +68,12 @@ describe("schedules", { concurrency: true }, () => {
     assert.equal((await runsOf(assistant, schedule)).length, 1);
   });
 
-  test("a slot wakes what is asleep, stopped or archived, says so, and lets it sleep again", async () => {
-    for (const [verb, state] of [
-      ["sleep", "asleep"],
-      ["stop", "stopped"],
-      ["archive", "archived"],
-    ] as const) {
+  for (const [verb, state] of [
+    ["sleep", "asleep"],
+    ["stop", "stopped"],
+    ["archive", "archived"],
+  ] as const)
+    test(`a slot wakes what is ${state}, says so, and lets it sleep again`, async () => {
       const computer = await createComputer(assistant, { sleep_after_ms: soonMs });
       await client.computers[verb]({ computer, wait_ms: 50_000 });
       await untilState(assistant, computer, state);
@@ -93,8 +93,7 @@ describe("schedules", { concurrency: true }, () => {
       assert.deepEqual([shown.state, shown.next_slot, shown.last_run?.id], ["ended", null, ran?.id]);
       await untilState(assistant, computer, "asleep");
       assert.equal((await runsOf(assistant, schedule)).length, 1);
-    }
-  });
+    });
 
   test("a run tells how it ended: exit code, signal, time-out, retries within one run", async () => {
     const computer = await createComputer(assistant);
