@@ -46,6 +46,8 @@ describe("listing what is offered", () => {
     symlinkSync("../../../../etc/passwd", join(work, "site/sub/link"));
     writeFileSync(join(work, "one"), "1");
     chmodSync(join(work, "site/sub"), 0o2755);
+    // A project's history is its own.
+    mkdirSync(join(work, "site/.git/hooks"), { recursive: true });
     const sha = (text: string): string => createHash("sha256").update(text).digest("hex");
     const { done } = await ask(["/work/one", "/work/site", "/work/site/sub"]);
     const plain = { mode: 0o644, bytes: 0, digest: null, target: null };
