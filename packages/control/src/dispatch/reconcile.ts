@@ -2,7 +2,7 @@ import { errorTable, HoldfastError, type OperationName } from "@holdfast/contrac
 import type { Clock, CrashPoint, Logger } from "@holdfast/kit";
 import type { OperationReconciler, Reconciled, Unsettled } from "../domain/ports.ts";
 import { keepAnswer, type KeptAnswer, releaseKey } from "../store/idempotency.ts";
-import { finishRecord, listRunning } from "../store/records.ts";
+import { finishRecord, listRunning, lockRunning } from "../store/records.ts";
 import type { Store, Transaction } from "../store/transaction.ts";
 
 const page = 100;
@@ -39,6 +39,8 @@ export const createReconciliation = (parts: {
 
   const settle = (unsettled: Unsettled): Promise<void> =>
     parts.store.transaction(async (transaction) => {
+      // Who worked on it may have ended since it was listed: then nothing is unsettled, and a module must not take anything back.
+      if (!(await lockRunning(transaction, unsettled.operationId))) return;
       const known = await reconcilerOf(unsettled.operation)?.reconcile(transaction, unsettled);
       const wrote = await finishRecord(transaction, {
         operationId: unsettled.operationId,

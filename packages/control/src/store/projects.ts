@@ -54,7 +54,7 @@ export interface WhichProject {
 }
 
 /**
- * Among those the principal may see: an owner all of the account, an assistant its own. `ref` is an id or a slug; they never look alike. One that
+ * Among those the principal may see: an owner all of the account, an assistant its own and those of its computers' children. `ref` is an id or a slug; they never look alike. One that
  * is being created is not there yet.
  */
 export const findVisibleProject = async (
@@ -74,7 +74,18 @@ export const findVisibleProject = async (
 const visibleProjects = (db: Database | Transaction, principal: Principal) => {
   const query = db.selectFrom("projects").selectAll().where("account_id", "=", principal.accountId);
   const visible = visibleTo(principal);
-  return visible === null ? query : query.where("principal_id", "=", visible);
+  if (visible === null) return query;
+  // Those on children of its computers too.
+  return query.where((where) =>
+    where.or([
+      where("principal_id", "=", visible),
+      where(
+        "computer_id",
+        "in",
+        where.selectFrom("computers").select("computers.id").where("delegator_id", "=", visible),
+      ),
+    ]),
+  );
 };
 
 export interface NewProject {

@@ -151,6 +151,16 @@ export const listRunning = (db: Database, nodeId: string, after: string, limit: 
     .limit(limit)
     .execute();
 
+/** Locks it until the transaction ends. False when its outcome is recorded by now. */
+export const lockRunning = async (db: Transaction, id: string): Promise<boolean> =>
+  (await db
+    .selectFrom("operations")
+    .select("id")
+    .where("id", "=", id)
+    .where("outcome", "=", "running")
+    .forUpdate()
+    .executeTakeFirst()) !== undefined;
+
 /** Records that are forgotten in one statement: a long one would hold up who writes. */
 const forgottenAtOnce = 5000;
 
