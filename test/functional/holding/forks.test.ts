@@ -188,6 +188,7 @@ test("two snapshots are compared, and one with what is now", async () => {
 test("a child's helper has the child and nothing else, and its key ends with it", async () => {
   const parent = await createComputer(assistant);
   await run(assistant, parent, "echo theirs > /work/file");
+  await servedProject(assistant, parent, "site");
   const made = await client.children.create({ computer: parent, name: "helper-child", wait_ms });
   assert.equal(made.computer.parent, parent);
   assert.equal(made.computer.state, "awake", made.computer.reason ?? "");
@@ -203,7 +204,15 @@ test("a child's helper has the child and nothing else, and its key ends with it"
   await refused(helper.computers.fork({ computer: child, name: "more" }), "ceiling_reached");
   await refused(helper.children.create({ computer: child, name: "more" }), "wrong_state");
   await refused(helper.computers.promote({ computer: child }), "not_found");
-  // Whose the parent is sees and uses the child as its own.
+  // Whose the parent is sees and uses the child, and what is on it, as its own.
+  const [copy] = (await client.projects.list({ computer: child })).projects;
+  assert.equal(copy?.name, "site");
+  assert.equal(copy.owner, made.assistant);
+  assert.equal((await client.projects.get({ project: copy.id })).slug, copy.slug);
+  assert.deepEqual(
+    (await helper.projects.list({})).projects.map(({ id }) => id),
+    [copy.id],
+  );
   assert.equal((await run(assistant, child, "cat /work/file")).stdout, "theirs\n");
   await refused(client.children.create({ computer: parent, name: "helper-child" }), "name_taken");
   await refused(
