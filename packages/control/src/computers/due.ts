@@ -35,7 +35,7 @@ export const due = (computer: Computer, nowMs: number, quietMs: number): Due | u
       return isOver(computer.archiveAfterMs, hereMs)
         ? { desired: "archived", cause: "long_stopped" }
         : undefined;
-    default:
+    case "archived":
       return undefined;
   }
 };
