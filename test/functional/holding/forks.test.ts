@@ -80,7 +80,7 @@ test("a fork is known by none of what its origin was known by", async () => {
   for (const lines of seen.slice(1)) assert.equal(lines.length, 3, lines.join("\n"));
 });
 
-test("a fork with a lifetime ends by itself, one that is promoted before does not, and a snapshot goes though there are forks of it", async () => {
+test("a fork with a lifetime that is promoted stays, and a snapshot goes though there is a fork of it", async () => {
   const computer = await createComputer(assistant);
   await run(assistant, computer, "echo kept > /work/file");
   await client.snapshots.create({ computer, name: "base" });
