@@ -16,12 +16,13 @@ export const sqlOf =
     return ran.stdout.trim();
   };
 
-/** Waits until so many blank computers are started and wait for somebody. */
+/** Waits until so many blank computers of the smallest size, and half as many of the next, are started and wait for somebody. */
 export const untilWarm = async (instance: Pick<Instance, "name">, count: number): Promise<void> => {
   const sql = sqlOf(instance);
+  const all = count + Math.floor(count / 2);
   await until(
-    `${count} computers are warm`,
-    () => Number(sql("select count(*) from warm_cells where state = 'ready'")) >= count,
+    `${all} computers are warm`,
+    () => Number(sql("select count(*) from warm_cells where state = 'ready'")) >= all,
     { withinMs: 4 * hangMs, detail: () => sql("select state, count(*) from warm_cells group by state") },
   );
 };

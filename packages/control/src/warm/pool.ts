@@ -10,10 +10,10 @@ import { isNoRoom, Maker, type MakerParts } from "./maker.ts";
 const compareEveryMs = 10_000;
 /** Where none are wanted: only what an earlier setting left is looked for. */
 const idleEveryMs = 60_000;
-/** None is made before so long after the last creation: who makes one computer often makes the next. */
+/** None is made so soon after a creation, for who makes one computer often makes the next; nor on a processor that is busier than this. */
 const quietMs = 150;
-/** A processor that is busier than this has better to do; but not for longer than `patienceMs`. */
 const busyShare = 0.75;
+/** But one is made after this, between two creations, however busy the host is. */
 const patienceMs = 1_000;
 /** After the host was short of memory, or full, or something kept one from being made. */
 const pauseMs = 60_000;
@@ -158,9 +158,12 @@ export class WarmPool implements WarmCells {
     load();
     while (!signal.aborted) {
       await clock.sleep(quietMs, signal).catch(() => {});
-      const share = load();
-      if (this.#creating > 0 || clock.monotonic() - this.#createdAt < quietMs) continue;
-      if (share < busyShare || clock.monotonic() - since > patienceMs) return !signal.aborted;
+      const isBusy = load() >= busyShare;
+      const now = clock.monotonic();
+      if (this.#creating > 0) continue;
+      const isPatient = now - since <= patienceMs;
+      if (isPatient && (isBusy || now - this.#createdAt < quietMs)) continue;
+      return !signal.aborted;
     }
     return false;
   }
