@@ -35,25 +35,6 @@ export const measureRestarts = async (
       () => true,
       () => false,
     );
-  const [some = ""] = made;
-
-  const views = Object.values(await instance.programs());
-  const pids = views
-    .toSorted((a, b) => Number(b.name === "launcher") - Number(a.name === "launcher"))
-    .flatMap(({ pid, keeper_pid }) => [pid, keeper_pid].filter((one) => one !== null));
-  const killedAt = performance.now();
-  for (const pid of pids) {
-    try {
-      process.kill(pid, "SIGKILL");
-    } catch {
-      // Ended with another one.
-    }
-  }
-  const upAgain = instance.up();
-  await until("a command is answered", () => answers(some), { withinMs: patienceMs });
-  const programs = performance.now() - killedAt;
-  await upAgain;
-
   await simulateReboot(instance);
   const begin = performance.now();
   const up = instance.up();
@@ -85,8 +66,28 @@ export const measureRestarts = async (
   const all = performance.now() - served;
   await asking;
   await up;
+  const programs = await restartPrograms(instance, () => answers(last));
   await inTurns(made.length, () => client.computers.destroy({ computer: made.pop() ?? "" }));
   return { cells, programs, first, asked, all, up: served - begin };
+};
+
+/** Kills all of them and lets the unit start them again. From now on the instance is kept up. */
+const restartPrograms = async (instance: Instance, answers: () => Promise<boolean>): Promise<number> => {
+  instance.keepUp();
+  const views = Object.values(await instance.programs());
+  const pids = views
+    .toSorted((a, b) => Number(b.name === "launcher") - Number(a.name === "launcher"))
+    .flatMap(({ pid, keeper_pid }) => [pid, keeper_pid].filter((one) => one !== null));
+  const killedAt = performance.now();
+  for (const pid of pids) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // Ended with another one.
+    }
+  }
+  await until("a command is answered", answers, { withinMs: patienceMs });
+  return performance.now() - killedAt;
 };
 
 const awake = async (client: Assistant["client"]): Promise<{ readonly computers: number }> => {
