@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { limits, operations } from "@holdfast/contract";
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { useInstance } from "../support/instance.ts";
+import { useHeldWork } from "./held-work.ts";
 
 const instance = await useInstance();
 
@@ -57,7 +58,7 @@ for (const [era, mode] of [
   ["2026-07-28", { pin: "2026-07-28" }],
 ] as const)
   test(`${era}: every tool does its work, and every result fits its schema`, {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     const { secret } = await instance.assistant();
     const { call, client, good, used } = await connect(secret, mode);
@@ -130,6 +131,7 @@ for (const [era, mode] of [
     assert.match((await good("project_get", of)).text, /Next:\n- .*project_deploy/);
     await good("project_destroy", { ...of, delete_files: true });
 
+    await useHeldWork(good);
     for (const verb of ["sleep", "wake", "stop", "destroy"]) await good(`computer_${verb}`, on);
     await good("record_list", { limit: 3 });
     const gone = await call("exec", { ...on, command: "true" });
