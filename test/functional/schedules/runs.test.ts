@@ -253,6 +253,26 @@ describe("events", () => {
     assert.equal((await fire(key, {})).status, 401);
   });
 
+  test("who tries keys is counted by network, and shuts out nobody who has one", async (context) => {
+    const played = await playSchedules(context, postgres);
+    await played.computer("box");
+    const made = await played.make({ name: "hook", event: true });
+    const fire = (key: string) =>
+      call(played.control.url, key, "POST", `/v1/schedules/${made.id}/fire`, {}).then(({ status }) => status);
+    assert.equal(await fire(String(made["event_key"])), 200);
+    const seen = new Map<number, number>();
+    for (let round = 0; round < 20; round += 1) {
+      const keys = Array.from(
+        { length: 20 },
+        (_, index) => `hfe_${String(round * 20 + index).padStart(43, "0")}`,
+      );
+      for (const status of await Promise.all(keys.map(fire))) seen.set(status, (seen.get(status) ?? 0) + 1);
+    }
+    assert.deepEqual([...seen.keys()].toSorted(), [401, 429], JSON.stringify([...seen]));
+    assert.ok((seen.get(401) ?? 0) >= 290 && (seen.get(401) ?? 0) < 340, JSON.stringify([...seen]));
+    assert.equal(await fire(String(made["event_key"])), 200);
+  });
+
   test("what a revoked key has scheduled is skipped, and another key of the assistant takes it up", async (context) => {
     const played = await playSchedules(context, postgres);
     await played.computer("box");

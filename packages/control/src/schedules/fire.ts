@@ -3,7 +3,7 @@ import { networkOf } from "@holdfast/kit";
 import type { OperationContext } from "../domain/handler.ts";
 import type { Strangers } from "../domain/strangers.ts";
 import { sha256 } from "../lib/digest.ts";
-import { type ScheduleRow, lockSchedule } from "../store/schedules.ts";
+import { getSchedule, lockSchedule, type ScheduleRow } from "../store/schedules.ts";
 import type { Transaction } from "../store/transaction.ts";
 import type { AdmittedRun, Runs } from "./runs.ts";
 
@@ -38,9 +38,13 @@ export const fire = async (
   return runs.byEvent(transaction, schedule, params.payload);
 };
 
+/** Locked only for who has the key: others hold nothing up. */
 const find = async (transaction: Transaction, id: string, hash: Buffer): Promise<ScheduleRow | undefined> => {
+  const isKey = (row: ScheduleRow | undefined): boolean =>
+    row !== undefined && row.state !== "deleted" && row.event_key_hash?.equals(hash) === true;
+  if (!isKey(await getSchedule(transaction, id))) return undefined;
   const row = await lockSchedule(transaction, id);
-  return row && row.state !== "deleted" && row.event_key_hash?.equals(hash) === true ? row : undefined;
+  return isKey(row) ? row : undefined;
 };
 
 const refused = (): HoldfastError =>

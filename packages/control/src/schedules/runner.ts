@@ -28,6 +28,7 @@ const watchedPerComputer = 32;
 /** Runs that wait to be started before no more slots are claimed. */
 const crowded = 10_000;
 const sweepMs = 5_000;
+const gatherMs = 50;
 const pageRows = 500;
 /** Between two looks at a run that somebody waits for: ends are told, this is for what others end. */
 const waitLookMs = 1_000;
@@ -165,7 +166,9 @@ export class Runner {
         if (!failing) logger.warn("runs were not looked at", { error });
         failing = true;
       }
-      await clock.sleep(sweepMs, this.#look.signal).catch(() => {});
+      // What is asked for meanwhile is looked at together.
+      await clock.sleep(gatherMs, this.#abort.signal).catch(() => {});
+      await clock.sleep(sweepMs - gatherMs, this.#look.signal).catch(() => {});
     }
   }
 
