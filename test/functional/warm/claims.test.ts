@@ -117,6 +117,23 @@ test("a creation that is refused leaves the warm cell to the next", async (conte
   });
 });
 
+test("a claimed one is listed where its creation belongs, whatever its id", async (context) => {
+  const { control, key, ready, create } = await useWarm(context, 1);
+  await ready(1);
+  const names = ["first", "second", "third"];
+  for (const name of names)
+    assert.equal((await create(name, { size: name === "second" ? "small" : "large" })).status, 201);
+  const listed: string[] = [];
+  for (let cursor = ""; ; ) {
+    const path = `/v1/computers?limit=1${cursor}`;
+    const { body } = await call(control.url, key.secret, "GET", path);
+    listed.push(...(body["computers"] as readonly { readonly name: string }[]).map(({ name }) => name));
+    if (body["next_cursor"] === null) break;
+    cursor = `&cursor=${String(body["next_cursor"])}`;
+  }
+  assert.deepEqual(listed, names.toReversed());
+});
+
 test("what an earlier control left half-made is destroyed, and what it left ready is kept", async (context) => {
   const { supervisor, control, rows, ready } = await useWarm(context, 2);
   await ready(3);

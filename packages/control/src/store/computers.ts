@@ -195,7 +195,7 @@ export interface ComputerFilter {
   readonly limit: number;
 }
 
-/** Newest first; destroyed ones only when asked for. */
+/** Newest first, which ids do not tell: one that was kept warm had its own before it was anybody's. Destroyed ones only when asked for. */
 export const listComputers = async (
   db: Database,
   { principal, state, before, limit }: ComputerFilter,
@@ -205,8 +205,12 @@ export const listComputers = async (
   if (visible !== null)
     query = query.where((of) => of.or([of("principal_id", "=", visible), of("delegator_id", "=", visible)]));
   query = state === undefined ? query.where("state", "<>", "destroyed") : query.where("state", "=", state);
-  if (before !== undefined) query = query.where("id", "<", before);
-  return (await query.orderBy("id", "desc").limit(limit).execute()).map(toComputer);
+  if (before !== undefined)
+    query = query.where(
+      sql<boolean>`(created_at_ms, id) < (select last.created_at_ms, last.id from computers as last where last.id = ${before})`,
+    );
+  const rows = await query.orderBy("created_at_ms", "desc").orderBy("id", "desc").limit(limit).execute();
+  return rows.map(toComputer);
 };
 
 export interface ComputerChange extends LifecycleValues {
