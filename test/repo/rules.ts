@@ -25,8 +25,7 @@ const inPackage = (...names: readonly string[]) => {
   return (file: string): boolean => pattern.test(file);
 };
 /** Handed to cells and run there; `invariants.test.ts` holds that no program loads it. */
-export const runsInCells = (file: string): boolean =>
-  file.startsWith("packages/control/src/throwaway/tool/");
+export const runsInCells = (file: string): boolean => file.startsWith("packages/control/src/throwaway/tool/");
 const onTheHost =
   (...names: readonly string[]) =>
   (file: string): boolean =>
