@@ -5,6 +5,7 @@ import { type Clock, systemClock } from "@holdfast/kit";
 import type { Handler, OperationContext } from "../../../packages/control/src/domain/handler.ts";
 import type { Module } from "../../../packages/control/src/domain/module.ts";
 import { coreModules, type Shared } from "../../../packages/control/src/modules.ts";
+import { bareComputer } from "../../support/bare-computer.ts";
 import { call, createKey, enrolOwner, startControl, startWithKey } from "../../support/control.ts";
 import { usePostgres } from "../../support/postgres.ts";
 import { query } from "../../support/query.ts";
@@ -26,30 +27,9 @@ const answer: Create["run"] = (context, params) =>
   Promise.resolve({ output: computer(context, params.name), target: "cmp_00000000000000000000" });
 
 const computer = (context: OperationContext, name: string) => ({
-  id: "cmp_00000000000000000000",
+  ...bareComputer,
   name,
-  description: "",
-  state: "awake" as const,
-  desired_state: "awake" as const,
-  reason: null,
-  size: "small" as const,
-  environment: {},
   owner: context.principal.id,
-  created_at: "",
-  updated_at: "",
-  awake_since: null,
-  active_at: "",
-  sleep_after_ms: 0,
-  stop_after_ms: 0,
-  archive_after_ms: 0,
-  keep_awake: false,
-  keep_hourly: 0,
-  keep_daily: 0,
-  keep_weekly: 0,
-  expires_at: null,
-  parent: null,
-  origin: null,
-  version: "1",
   made_by: context.operationId,
 });
 
