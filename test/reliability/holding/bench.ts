@@ -91,12 +91,12 @@ export const startTicker = async (
   { assistant }: Bench,
   computer: string,
 ): Promise<{ readonly stillRuns: () => Promise<void> }> => {
-  const { id: process } = await assistant.client.processes.start({ computer, command: "exec sleep 86400" });
+  const { id: process } = await assistant.client.processes.start({ computer, argv: ["sleep", "86400"] });
   const look = async (): Promise<string> =>
     (await run(assistant, computer, "for p in $(pgrep -x sleep); do cut -d' ' -f1,22 /proc/$p/stat; done"))
       .stdout;
-  const before = await look();
-  assert.notEqual(before, "");
+  let before = "";
+  await until("it runs", async () => (before = await look()) !== "");
   return {
     stillRuns: async () => {
       const { state } = await untilAcknowledged("look", () =>
