@@ -1,9 +1,8 @@
-import { mark } from "./format.ts";
+import { mark, ownBytesMost } from "./format.ts";
 import { isInKept, isLeftOut } from "./layout.ts";
 import { namesIn, type Node, nodeAt } from "./nodes.ts";
 import { type Path, pathOfText } from "./paths.ts";
 import { Refusal } from "./refusal.ts";
-import { ownBytesMost } from "./format.ts";
 
 /** A tree as it is shown to a throwaway cell. */
 export interface PackedTree {
