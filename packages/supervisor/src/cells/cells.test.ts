@@ -299,6 +299,30 @@ test("a computer's own cell stays, whatever image and policy are by now", async 
   assert.equal((await cells.start(one, "small", 1000)).started, false);
 });
 
+test("on a full host a warm cell is not claimed, and waits on", async (context) => {
+  let isFull = true;
+  const shares: string[] = [];
+  const { cells } = await useCells(
+    context,
+    { setShare: async (_name, share) => void shares.push(share) },
+    [one],
+    {
+      volumes: { get: () => ({ slot: 0, image: "image" }) },
+      admission: {
+        admit: (_bytes: number, work: () => Promise<unknown>) =>
+          isFull ? Promise.reject(new HoldfastError("host_full", "no memory")) : work(),
+      },
+    },
+    { warm: true },
+  );
+  await assert.rejects(cells.start(one, "small", 1000), { code: "host_full" });
+  assert.equal((await cells.start(one, "small", 1000, { warm: true })).started, false);
+  assert.deepEqual([stateOf(cells, one), shares], ["running", []]);
+  isFull = false;
+  assert.equal((await cells.start(one, "small", 1000)).cell.cell_id, cellOf(one));
+  assert.deepEqual(shares, ["usual"]);
+});
+
 test("on a full host a frozen cell is thawed only to end", async (context) => {
   const refusal = new HoldfastError("host_full", "no memory");
   const admission = { admit: () => Promise.reject(refusal) };
