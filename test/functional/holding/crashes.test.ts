@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { createComputer, run } from "../../support/computer.ts";
-import { runsOf, settledRuns, slotFaults, slotTimes, soonMs, untilState } from "../../support/holding.ts";
+import { runsOf, settledRuns, slotFaults, slotTimes, untilState } from "../../support/holding.ts";
 import { type Assistant, usePrivateInstance } from "../../support/instance.ts";
 import { servedProject } from "../../support/projects.ts";
 import { simulateReboot } from "../../support/reboot.ts";
@@ -12,6 +12,8 @@ import { visit } from "../../support/visit.ts";
 const opened = usePrivateInstance("holding");
 const states = ["awake", "asleep", "stopped", "archived"] as const;
 type State = (typeof states)[number];
+/** A slot that is later than this is a missed one. */
+const missedAfterMs = 10_000;
 /** Those that are woken in each round: packing one takes longer than all the rest, and it is no other for having been unpacked. */
 const used: readonly State[] = ["awake", "asleep", "stopped"];
 const computers = new Map<State, string>();
@@ -39,6 +41,8 @@ const of = (state: State): string => computers.get(state) ?? "";
 const bringBack = async (which: readonly State[] = states): Promise<void> => {
   const verbs = { awake: "wake", asleep: "sleep", stopped: "stop", archived: "archive" } as const;
   for (const state of which) {
+    // Only what is awake can sleep.
+    if (state === "asleep") await assistant.client.computers.wake({ computer: of(state), wait_ms: 50_000 });
     await assistant.client.computers[verbs[state]]({ computer: of(state), wait_ms: 50_000 });
     await untilState(assistant, of(state), state);
   }
@@ -132,7 +136,7 @@ test("state 4: a restart of the host deletes no computer: each is listed, wakes 
   );
   // Units would start again what a power cut ends.
   await instance.down();
-  await new Promise((resolve) => setTimeout(resolve, soonMs / 2));
+  await new Promise((resolve) => setTimeout(resolve, 1.5 * missedAfterMs));
   await instance.up();
   await serves();
   const back = Date.now();
