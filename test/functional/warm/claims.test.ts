@@ -128,8 +128,9 @@ test("a claimed one is listed where its creation belongs, whatever its id", asyn
     const path = `/v1/computers?limit=1${cursor}`;
     const { body } = await call(control.url, key.secret, "GET", path);
     listed.push(...(body["computers"] as readonly { readonly name: string }[]).map(({ name }) => name));
-    if (body["next_cursor"] === null) break;
-    cursor = `&cursor=${String(body["next_cursor"])}`;
+    const next = body["next_cursor"];
+    if (typeof next !== "string") break;
+    cursor = `&cursor=${next}`;
   }
   assert.deepEqual(listed, names.toReversed());
 });

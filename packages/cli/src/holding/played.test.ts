@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,14 +23,15 @@ const against = async (context: TestContext, answer: (line: string) => unknown) 
   const directory = mkdtempSync(join(tmpdir(), "holdfast-holding-"));
   context.after(() => rmSync(directory, { recursive: true }));
   const asked: Asked[] = [];
-  const server = createServer(async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const line = `${request.method} ${request.url}`;
     asked.push({ line, body: await textOf(request), authorization: request.headers.authorization });
     const found = answer(line);
     if (found instanceof Uint8Array) return void response.end(found);
     response.writeHead(found === undefined ? 404 : 200, { "content-type": "application/json" });
     response.end(JSON.stringify(found ?? { code: "not_found", status: 404, detail: line }));
-  }).listen(0, "127.0.0.1");
+  };
+  const server = createServer((request, response) => void serve(request, response)).listen(0, "127.0.0.1");
   context.after(() => server.close());
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
