@@ -99,7 +99,7 @@ const startSchedule = async (bench: Bench): Promise<{ finish(): Promise<void> }>
   const { id: schedule } = await assistant.client.schedules.create({
     computer,
     name,
-    command: `echo ran >> /work/${name}`,
+    command: `echo $HOLDFAST_RUN >> /work/${name}`,
     every_ms: everyMs,
     missed: "run_each",
     missed_most: 24,
@@ -112,8 +112,9 @@ const startSchedule = async (bench: Bench): Promise<{ finish(): Promise<void> }>
       assert.deepEqual(slotFaults(runs, everyMs), [], "runs that were dropped or doubled");
       const odd = runs.filter(({ state }) => state !== "succeeded");
       assert.deepEqual(odd, [], "runs that did not succeed");
-      const { stdout } = await run(assistant, computer, `wc -l < /work/${name}; rm /work/${name}`);
-      assert.equal(Number(stdout), runs.length, "each run ran once");
+      const { stdout } = await run(assistant, computer, `cat /work/${name}; rm /work/${name}`);
+      const ran = stdout.trim().split("\n");
+      assert.deepEqual(ran.toSorted(), runs.map(({ id }) => id).toSorted(), "each run ran once");
       await assistant.client.schedules.delete({ schedule });
     },
   };
