@@ -73,6 +73,15 @@ export class Accepting {
     const parent = await offers.parentOf(transaction, principal, row);
     if (!parent)
       throw new HoldfastError("forbidden", "what a child offers is accepted by whose the parent is");
+    // By a request that was cut off, perhaps: then it is open again, or accepted, before long.
+    if (row.state === "accepting" || row.state === "placing")
+      throw new HoldfastError(
+        "operation_running",
+        "another request accepts the offer: ask again in a moment",
+        {
+          state: row.state,
+        },
+      );
     refuseDecided(row);
     if (params.digest !== row.digest)
       throw new HoldfastError(
