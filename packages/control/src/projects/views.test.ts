@@ -37,6 +37,7 @@ const rows = {
   services: [serviceRow(1), serviceRow(2)],
   computers: [computerRow(1), computerRow(2)],
   deployments: [],
+  schedules: [],
 };
 
 /** Says so of each service, its own or not. */
@@ -104,5 +105,5 @@ test("what an agent says of another computer's services is not heard", async () 
 test("a list costs as many statements as one project", async () => {
   const { shown, statements } = viewing(says("ready"));
   await shown;
-  assert.deepEqual(statements.sort(), ["computers", "deployments", "services"]);
+  assert.deepEqual(statements.sort(), ["computers", "deployments", "schedules", "services"]);
 });
