@@ -116,6 +116,17 @@ test("visitors start what is published so often a day, whatever comes at once; r
   assert.equal((await wake(null)).state, "ready");
 });
 
+test("a computer that is put to sleep while it is brought up for a visit is woken again", async (context) => {
+  const { wake, played, publish, sql } = await start(context);
+  await publish();
+  played.bringUp = async () => {
+    await sql("update computers set state = 'asleep', desired_state = 'asleep'");
+    await until("it is reached again", () => played.reached === 2);
+    return { state: "ready", reason: null, restarts: 0 };
+  };
+  assert.equal((await wake(null, 20_000)).state, "ready");
+});
+
 test("many who come at once start it once", async (context) => {
   const { wake, played, publish, rights, sql } = await start(context);
   await publish();

@@ -129,10 +129,33 @@ export class Waker {
         reason: "visitors have started it as often as they may today",
       });
     const awake = await computers.reach(computer, signal, "visit");
-    const reached = await services.bringUp(awake, service.id, hasFailed, signal);
+    const reached = await this.#keptAwake(awake, services.bringUp(awake, service.id, hasFailed, signal));
     if (reached.state === "ready") return answer("ready", {});
     if (hasFailed(reached)) return this.#failed(awake, service, reached);
     return answer("starting", { retryAfterMs: soonMs, reason: reached.reason });
+  }
+
+  /** Somebody may put it to sleep meanwhile: its agent would answer only when something else has woken it. */
+  async #keptAwake<T>(computer: Computer, work: Promise<T>): Promise<T> {
+    const { db, clock, computers, logger } = this.#parts;
+    const over = new AbortController();
+    const signal = AbortSignal.any([this.#stopping.signal, over.signal]);
+    const watch = async (): Promise<void> => {
+      for (;;) {
+        await clock.sleep(soonMs, signal);
+        const now = await getComputer(db, computer.id);
+        if (now?.state === "asleep") await computers.reach(now, signal, "visit");
+      }
+    };
+    const watching = watch().catch((error: unknown) => {
+      if (!signal.aborted) logger.debug("a computer was not kept awake for a visit", { error });
+    });
+    try {
+      return await work;
+    } finally {
+      over.abort();
+      await watching;
+    }
   }
 
   async #webService(project: ProjectRow): Promise<ServiceRow | undefined> {
