@@ -69,7 +69,7 @@ const viewing = (first: readonly AgentServiceState[] | undefined) => {
   const parts = {
     db: { selectFrom: statement },
     projectsAddress: new URL("http://localhost"),
-    computers: { activity: { look: () => () => {} } },
+    computers: { activity: { look: () => () => {}, isLeaving: () => false } },
     agents: {
       of: (id: string) => ({
         plain: (_method: string, _params: unknown, { signal }: { signal: AbortSignal }) => {
