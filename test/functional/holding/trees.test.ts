@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { afterEach, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { limits } from "@holdfast/contract";
 import { createIds, createLogger, systemClock } from "@holdfast/kit";
 import { registerNode } from "../../../packages/control/src/store/owners.ts";
@@ -16,6 +16,8 @@ const postgres = await usePostgres();
 const database = await postgres.createDatabase();
 const logger = createLogger({ program: "test", now: Date.now });
 const store = openStore({ url: database.url, logger });
+// The database may be one that outlives this file: an open connection keeps it from ending.
+after(() => store.close());
 const newId = createIds(systemClock);
 const nodeId = newId("node");
 await registerNode(store.db, { id: nodeId, name: "trees", nowMs: 1 });
