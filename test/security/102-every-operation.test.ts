@@ -14,8 +14,25 @@ const terminal = await owner.client.processes.start({
 });
 await owner.client.services.create({ computer: ownersComputer, name: "web", command: "sleep 86400" });
 await run(owner, ownersComputer, "echo mine > /work/file");
+const snapshot = await owner.client.snapshots.create({ computer: ownersComputer });
+const hold = await owner.client.holds.create({ computer: ownersComputer, reason: "work" });
+const schedule = await owner.client.schedules.create({
+  computer: ownersComputer,
+  name: "often",
+  command: "true",
+  every_ms: 3_600_000,
+});
+const started = await owner.client.schedules.run({ schedule: schedule.id });
 /** What the one has, and the other guesses. */
-const handles = { computer: ownersComputer, process: terminal.id, service: "web" };
+const handles = {
+  computer: ownersComputer,
+  process: terminal.id,
+  service: "web",
+  snapshot: snapshot.id,
+  hold: hold.id,
+  schedule: schedule.id,
+  run: started.id,
+};
 
 /** Fields that an operation needs besides handles, so that a refusal is about these alone. */
 const fields: Readonly<Partial<Record<OperationName, Readonly<Record<string, unknown>>>>> = {
@@ -38,6 +55,10 @@ const fields: Readonly<Partial<Record<OperationName, Readonly<Record<string, unk
   "file.watch": { path: "/work" },
   "archive.export": { path: "/work" },
   "archive.import": { path: "/work" },
+  "computer.fork": { name: "taken" },
+  "child.create": { name: "taken" },
+  "hold.create": { reason: "taken" },
+  "offer.create": { paths: ["/work/file"] },
 };
 
 /** The request line and the body of one operation on these handles. */
@@ -87,10 +108,13 @@ const ask = async (
   return `${status} ${code}`;
 };
 
-const onComputers = operationNames.filter((name) => operations[name].route.path.includes("{computer}"));
+const onComputers = operationNames.filter(
+  (name) =>
+    operations[name].scope !== "public" && /\{(computer|schedule|run)\}/.test(operations[name].route.path),
+);
 
-test("102: no operation of the contract knows another assistant's computer, process or service", async () => {
-  assert.ok(onComputers.length >= 35, String(onComputers.length));
+test("102: no operation of the contract knows another assistant's computer, or what is on it", async () => {
+  assert.ok(onComputers.length >= 55, String(onComputers.length));
   for (const name of onComputers) assert.equal(await ask(other.secret, name, handles), "404 not_found", name);
   assert.equal((await run(owner, handles.computer, "cat /work/file")).stdout, "mine\n");
   assert.deepEqual(
