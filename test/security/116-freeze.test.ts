@@ -14,12 +14,13 @@ const { client } = assistant;
 const ticks = async (computer: string): Promise<string> => {
   const all = await Promise.all(
     (await pidsOf(computer)).map(async (pid) => {
-      const fields =
-        (await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")).split(") ")[1]?.split(" ") ?? [];
-      return `${pid}:${fields[11]}+${fields[12]}`;
+      const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+      const fields = stat.split(") ")[1]?.split(" ") ?? [];
+      // One that was listed and is gone had ended before: nothing of it runs.
+      return fields.length > 0 ? [`${pid}:${fields[11]}+${fields[12]}`] : [];
     }),
   );
-  return all.join(" ");
+  return all.flat().join(" ");
 };
 
 /** Throws when one of its processes does anything in the time. */
