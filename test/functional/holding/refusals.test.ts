@@ -169,12 +169,12 @@ test("lifecycle 2: what a ceiling refuses leaves nothing behind", async () => {
   const computer = await createComputer(small);
   await small.client.snapshots.create({ computer, name: "one" });
   for (const refused of [
-    small.client.snapshots.create({ computer, name: "two" }),
-    small.client.computers.fork({ computer, name: "fork" }),
-    small.client.computers.fork({ computer, name: "fork", size: "large" }),
-    small.client.children.create({ computer, name: "child" }),
+    () => small.client.snapshots.create({ computer, name: "two" }),
+    () => small.client.computers.fork({ computer, name: "fork" }),
+    () => small.client.computers.fork({ computer, name: "fork", size: "large" }),
+    () => small.client.children.create({ computer, name: "child" }),
   ])
-    await assert.rejects(refused, { code: "ceiling_reached" });
+    await assert.rejects(refused(), { code: "ceiling_reached" });
   assert.equal((await small.client.computers.list()).computers.length, 1);
   assert.equal((await small.client.snapshots.list({ computer })).snapshots.length, 1);
   await small.client.snapshots.delete({ computer, snapshot: "one" });
