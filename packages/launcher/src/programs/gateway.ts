@@ -34,6 +34,9 @@ export const planGateway = async (
         ...[projects.ask, ...projects.listen].map((address) => ({ kind: "tcp", address }) as const),
       ],
       environment: {
+        // What passes through is garbage at once. With V8's own 16 MB a slow reader's download stood at 173 MB resident, with 4 MB at 110, and no
+        // slower (`npm run bench -- --only addresses`).
+        NODE_OPTIONS: "--max-semi-space-size=4",
         HOLDFAST_INSTANCE: settings.instance,
         HOLDFAST_DOMAIN: projects.domain,
         HOLDFAST_ADDRESS: publicAddress(settings),
