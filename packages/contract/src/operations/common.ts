@@ -141,3 +141,12 @@ export const commandFields = {
 
 /** Query strings carry booleans as text; JSON carries them as they are. */
 export const flag = z.union([z.boolean(), z.enum(["true", "false"]).transform((text) => text === "true")]);
+
+/** The fields of an update: without defaults, so that one that is not given stays as it is. */
+export const changesOf = <const Fields extends Readonly<Record<string, z.ZodType>>>(fields: Fields) =>
+  Object.fromEntries(
+    Object.entries(fields).map(([key, schema]) => [
+      key,
+      (schema instanceof z.ZodDefault ? (schema.unwrap() as z.ZodType) : schema).optional(),
+    ]),
+  ) as unknown as { [K in keyof Fields]: z.ZodOptional<z.ZodType<z.output<Fields[K]>>> };

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { idSchema } from "../ids.ts";
 import { limits } from "../limits.ts";
 import {
+  changesOf,
   commandFields,
   computerRef,
   ifMatch,
@@ -189,23 +190,13 @@ export const scheduleGet = operation({
   command: { noun: "schedules", verb: "show", arguments: ["schedule"] },
 });
 
-/** Without defaults: a field that is not given stays as it is. */
-const changes = Object.fromEntries(
-  Object.entries(scheduleFields).map(([key, schema]) => [
-    key,
-    (schema instanceof z.ZodDefault ? schema.unwrap() : schema).optional(),
-  ]),
-) as unknown as {
-  [K in keyof typeof scheduleFields]: z.ZodOptional<z.ZodType<z.output<(typeof scheduleFields)[K]>>>;
-};
-
 export const scheduleUpdate = operation({
   name: "schedule.update",
   title: "Change a schedule",
   summary: "Change when or what a schedule runs",
   description:
     "Replaces the fields you give. Another timing counts from now: slots of the old one that have not come are dropped. Runs under way keep what they began with.",
-  input: z.object({ ...one, ...timingFields, ...changes, if_match: ifMatch }),
+  input: z.object({ ...one, ...timingFields, ...changesOf(scheduleFields), if_match: ifMatch }),
   output: scheduleView,
   route: { method: "PATCH", path: route },
   errors: ["not_found", "version_mismatch", "version_required"],

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { idSchema } from "../ids.ts";
 import { limits } from "../limits.ts";
 import {
+  changesOf,
   commandFields,
   computerRef,
   ifMatch,
@@ -169,22 +170,12 @@ export const serviceGet = operation({
   command: { noun: "services", verb: "show", arguments: ["computer", "service"] },
 });
 
-/** Without defaults: a field that is not given stays as it is. */
-const changes = Object.fromEntries(
-  Object.entries(serviceDefinition).map(([key, schema]) => [
-    key,
-    (schema instanceof z.ZodDefault ? schema.unwrap() : schema).optional(),
-  ]),
-) as unknown as {
-  [K in keyof typeof serviceDefinition]: z.ZodOptional<z.ZodType<z.output<(typeof serviceDefinition)[K]>>>;
-};
-
 export const serviceUpdate = operation({
   name: "service.update",
   title: "Change a service",
   summary: "Change a service's definition",
   description: "Replaces the fields you give and restarts the service if what it runs has changed.",
-  input: z.object({ ...one, ...changes, if_match: ifMatch, ...waits }),
+  input: z.object({ ...one, ...changesOf(serviceDefinition), if_match: ifMatch, ...waits }),
   output: serviceView,
   route: { method: "PATCH", path: "/v1/computers/{computer}/services/{service}" },
   errors: [...errors, "version_mismatch", "version_required"],

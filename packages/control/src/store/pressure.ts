@@ -9,12 +9,7 @@ export const listRestable = async (
   limit: number,
 ): Promise<readonly Computer[]> =>
   (
-    await db
-      .selectFrom("computers")
-      .selectAll()
-      .where("node_id", "=", nodeId)
-      .where("state", "=", "awake")
-      .where("desired_state", "=", "awake")
+    await settledIn(db, nodeId, "awake")
       .where("keep_awake", "=", false)
       .orderBy("active_at_ms")
       .limit(limit)
@@ -27,14 +22,13 @@ export const listSleeping = async (
   nodeId: string,
   limit: number,
 ): Promise<readonly Computer[]> =>
-  (
-    await db
-      .selectFrom("computers")
-      .selectAll()
-      .where("node_id", "=", nodeId)
-      .where("state", "=", "asleep")
-      .where("desired_state", "=", "asleep")
-      .orderBy("state_since_ms")
-      .limit(limit)
-      .execute()
-  ).map(toComputer);
+  (await settledIn(db, nodeId, "asleep").orderBy("state_since_ms").limit(limit).execute()).map(toComputer);
+
+/** Those that are in this state and are to be. */
+const settledIn = (db: Database, nodeId: string, state: "awake" | "asleep") =>
+  db
+    .selectFrom("computers")
+    .selectAll()
+    .where("node_id", "=", nodeId)
+    .where("state", "=", state)
+    .where("desired_state", "=", state);
