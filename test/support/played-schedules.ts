@@ -268,10 +268,13 @@ const playCells = (clock: LeapingClock): PlayedCells & { readonly agents: Agents
         };
         heard.add(hear);
         clock.after(waitMs, () => resolve());
-        signal?.addEventListener("abort", () => {
+        const gaveUp = (): void => {
           heard.delete(hear);
           reject(new AgentUnreachable("control gave up", true));
-        });
+        };
+        // Control may be told to end while it looks up whom to ask: then nothing is waited for, as with a real agent.
+        if (signal?.aborted) return gaveUp();
+        signal?.addEventListener("abort", gaveUp, { once: true });
       });
     return process.state;
   };
