@@ -2,6 +2,7 @@ import { limits } from "@holdfast/contract";
 import type { Clock, Logger } from "@holdfast/kit";
 import type { Authority } from "./authority/identify.ts";
 import type { Reconciliation } from "./dispatch/reconcile.ts";
+import { Loop } from "./lib/loop.ts";
 import { deleteOldAttempts } from "./store/attempts.ts";
 import { deleteOldEvents } from "./store/events.ts";
 import { deleteExpiredKeys } from "./store/idempotency.ts";
@@ -29,43 +30,23 @@ export const createHousekeeping = (parts: {
   /** What the modules forget. */
   readonly cleaners: readonly (() => Promise<void>)[];
 }): { start(): void; stop(): Promise<void> } => {
-  const stopping = new AbortController();
-  let loop: Promise<void> = Promise.resolve();
-
-  const round = async (number: number): Promise<void> => {
-    await parts.reconciliation.pass();
-    if (number % cleaningRounds === 0) await clean();
-  };
-
-  const clean = async (): Promise<void> => {
+  const clean = async (signal: AbortSignal): Promise<void> => {
     const { db } = parts.store;
     const nowMs = parts.clock.now();
     await parts.authority.flushUses();
     await deleteExpiredKeys(db, nowMs);
     await deleteOldAttempts(db, nowMs - limits.loginWindowMs);
     await deleteOldSessions(db, nowMs - sessionsKeptMs);
-    while (!stopping.signal.aborted && (await deleteOldRecords(db, nowMs - limits.recordsKeptMs)));
+    while (!signal.aborted && (await deleteOldRecords(db, nowMs - limits.recordsKeptMs)));
     await deleteOldEvents(db, limits.eventsKept);
     for (const cleaner of parts.cleaners) await cleaner();
   };
 
-  const run = async (): Promise<void> => {
-    for (let number = 1; ; number += 1) {
-      await parts.clock.sleep(everyMs, stopping.signal);
-      await round(number).catch((error: unknown) =>
-        parts.logger.warn("housekeeping is tried again", { error }),
-      );
-    }
-  };
-
-  return {
-    start: () => {
-      // Ends only by `stop`.
-      loop = run().catch(() => {});
-    },
-    stop: async () => {
-      stopping.abort();
-      await loop;
-    },
-  };
+  const { clock, logger } = parts;
+  let rounds = 0;
+  return new Loop({ what: "housekeeping", everyMs, restsFirst: true, clock, logger }, async (signal) => {
+    rounds += 1;
+    await parts.reconciliation.pass();
+    if (rounds % cleaningRounds === 0) await clean(signal);
+  });
 };

@@ -1,6 +1,7 @@
 import type { SupervisorMethods } from "@holdfast/contract";
 import type { Clock, Logger, RpcClient } from "@holdfast/kit";
 import type { Cause, Computer, Resting } from "../domain/computer.ts";
+import { Loop } from "../lib/loop.ts";
 import { desire } from "../store/computers.ts";
 import { keptUntil, listDue, writeActive } from "../store/lifecycle.ts";
 import type { Store } from "../store/transaction.ts";
@@ -32,22 +33,25 @@ export interface SleeperParts {
  */
 export class Sleeper implements Resting {
   readonly #parts: SleeperParts;
-  readonly #abort = new AbortController();
+  readonly #loop: Loop;
   /** What the processors of quiet ones had done at half of their idle time. */
   readonly #spent = new Map<string, Spent>();
-  #running: Promise<void> = Promise.resolve();
 
   constructor(parts: SleeperParts) {
+    const { clock, logger } = parts;
     this.#parts = parts;
+    this.#loop = new Loop(
+      { what: "looking for idle computers", everyMs, retryMs: awayDelay, restsFirst: true, clock, logger },
+      () => this.look(),
+    );
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#loop.start();
   }
 
-  async stop(): Promise<void> {
-    this.#abort.abort();
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
   async rest(computer: Computer, desired: "asleep" | "stopped", cause: Cause): Promise<boolean> {
@@ -67,26 +71,9 @@ export class Sleeper implements Resting {
       for (const { id } of page) seen.add(id);
       await this.#lookAt(page);
       after = page.at(-1)?.id ?? "";
-      if (page.length < pageRows || this.#abort.signal.aborted) break;
+      if (page.length < pageRows || this.#loop.signal.aborted) break;
     }
     for (const id of this.#spent.keys()) if (!seen.has(id)) this.#spent.delete(id);
-  }
-
-  async #run(): Promise<void> {
-    const { clock, logger } = this.#parts;
-    const { signal } = this.#abort;
-    let failures = 0;
-    while (!signal.aborted) {
-      await clock.sleep(failures > 0 ? awayDelay(failures) : everyMs, signal).catch(() => {});
-      if (signal.aborted) return;
-      failures = await this.look().then(
-        () => 0,
-        (error: unknown) => {
-          if (failures === 0) logger.warn("looking for idle computers failed", { error });
-          return failures + 1;
-        },
-      );
-    }
   }
 
   async #lookAt(page: readonly Computer[]): Promise<void> {

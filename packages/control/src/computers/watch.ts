@@ -1,6 +1,7 @@
 import { limits, type SupervisorMethods } from "@holdfast/contract";
 import type { Clock, Logger, RpcClient } from "@holdfast/kit";
 import type { Computer } from "../domain/computer.ts";
+import { Loop } from "../lib/loop.ts";
 import { listLiving } from "../store/computers.ts";
 import type { Database } from "../store/transaction.ts";
 import type { ComputerActivity } from "./activity.ts";
@@ -30,26 +31,29 @@ export interface WatchParts {
 export class Watch {
   readonly #parts: WatchParts;
   readonly #abort = new AbortController();
-  #loops: readonly Promise<void>[] = [];
+  readonly #loops: readonly Loop[];
   #swept = false;
   #away: string | undefined = "the supervisor has not answered yet";
 
   constructor(parts: WatchParts) {
+    const { clock, logger } = parts;
+    const often = { retryMs: awayDelay, clock, logger };
     this.#parts = parts;
+    this.#loops = [
+      new Loop({ ...often, what: "comparing computers", everyMs: sweepEveryMs }, () => this.#sweep()),
+      new Loop({ ...often, what: "renewing leases", everyMs: limits.leaseRenewMs }, () => this.#renew()),
+    ];
   }
 
   start(): void {
-    this.#loops = [
-      this.#loop("comparing computers", sweepEveryMs, () => this.#sweep()),
-      this.#loop("renewing leases", limits.leaseRenewMs, () => this.#renew()),
-    ];
+    for (const loop of this.#loops) loop.start();
     // Not waited for at the end: it hangs on the supervisor's answer, and returns when that connection is closed.
     void this.#events();
   }
 
   async stop(): Promise<void> {
     this.#abort.abort();
-    await Promise.all(this.#loops);
+    await Promise.all(this.#loops.map((loop) => loop.stop()));
   }
 
   /** Undefined once everything was compared and while the supervisor answers. */
@@ -125,23 +129,6 @@ export class Watch {
           () => {},
         );
       }
-    }
-  }
-
-  async #loop(what: string, everyMs: number, work: () => Promise<void>): Promise<void> {
-    const { clock, logger } = this.#parts;
-    const { signal } = this.#abort;
-    let failures = 0;
-    while (!signal.aborted) {
-      failures = await work().then(
-        () => 0,
-        (error: unknown) => {
-          // Once: what is wrong is seldom another thing by the next try, and all else would be pushed out of the log.
-          if (failures === 0) logger.warn(`${what} failed`, { error });
-          return failures + 1;
-        },
-      );
-      await clock.sleep(failures > 0 ? awayDelay(failures) : everyMs, signal).catch(() => {});
     }
   }
 

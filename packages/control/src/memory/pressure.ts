@@ -3,6 +3,7 @@ import { type Clock, type Logger, Recent, type RpcClient } from "@holdfast/kit";
 import type { Activity, Computer, Resting } from "../domain/computer.ts";
 import type { Relief } from "../domain/memory.ts";
 import type { WarmCells } from "../domain/warm.ts";
+import { Loop } from "../lib/loop.ts";
 
 /** How often the host's memory is looked at. */
 const everyMs = 2_000;
@@ -53,26 +54,32 @@ export interface PressureParts {
  */
 export class MemoryPressure implements Relief {
   readonly #parts: PressureParts;
-  readonly #abort = new AbortController();
+  readonly #loop: Loop;
   /** Bytes that computers could not be started without. */
   readonly #asked = new Map<string, number>();
   readonly #reclaimed = new Recent<string, true>(reclaimedKept);
   #isHelpless = false;
-  #bell = new AbortController();
-  #running: Promise<void> = Promise.resolve();
 
   constructor(parts: PressureParts) {
+    const { clock, logger } = parts;
     this.#parts = parts;
+    this.#loop = new Loop(
+      { what: "looking after the host's memory", everyMs, restsFirst: true, clock, logger },
+      () =>
+        this.#look().catch((error: unknown) => {
+          // What asked is tried again by itself, and refused then.
+          this.#asked.clear();
+          throw error;
+        }),
+    );
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#loop.start();
   }
 
-  async stop(): Promise<void> {
-    this.#abort.abort();
-    this.#bell.abort();
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
   ask(computerId: string, refusal: HoldfastError): boolean {
@@ -80,35 +87,15 @@ export class MemoryPressure implements Relief {
     // Not for want of memory: of disk or of id ranges, of which nothing but a warm cell is anybody's to give up.
     if (typeof wanted !== "number" && this.#parts.warm.waiting === 0) return false;
     this.#asked.set(computerId, typeof wanted === "number" ? wanted : 0);
-    this.#bell.abort();
+    this.#loop.ring();
     return true;
-  }
-
-  async #run(): Promise<void> {
-    const { clock, logger } = this.#parts;
-    const { signal } = this.#abort;
-    let isFailing = false;
-    while (!signal.aborted) {
-      this.#bell = new AbortController();
-      if (this.#asked.size === 0) await clock.sleep(everyMs, this.#bell.signal).catch(() => {});
-      if (signal.aborted) return;
-      try {
-        await this.#look();
-        isFailing = false;
-      } catch (error) {
-        if (!isFailing && !signal.aborted) logger.warn("looking after the host's memory failed", { error });
-        isFailing = true;
-        // What asked is tried again by itself, and refused then.
-        this.#asked.clear();
-      }
-    }
   }
 
   async #look(): Promise<void> {
     const asking = [...this.#asked];
     if (asking.some(([, bytes]) => bytes === 0)) await this.#parts.warm.giveUp();
     const wanted = Math.max(0, ...asking.map(([, bytes]) => bytes));
-    while (!this.#abort.signal.aborted) {
+    while (!this.#loop.signal.aborted) {
       const short = await this.#shortBytes(wanted);
       if (short <= 0) break;
       if (await this.#relieve(wanted)) continue;
@@ -157,7 +144,7 @@ export class MemoryPressure implements Relief {
     let bytes = 0;
     for (const { id, stateSinceMs } of await candidates.asleep()) {
       const once = `${id} ${stateSinceMs}`;
-      if (this.#reclaimed.get(once) === true || this.#abort.signal.aborted) continue;
+      if (this.#reclaimed.get(once) === true || this.#loop.signal.aborted) continue;
       this.#reclaimed.set(once, true);
       bytes += (await supervisor.call("cell.reclaim", { computer_id: id })).reclaimed_bytes;
     }
@@ -198,7 +185,7 @@ export class MemoryPressure implements Relief {
     const row = await this.#parts.reconciler.settle(
       computer,
       (now) => now.desiredState !== state || now.state === state,
-      { waitMs, signal: this.#abort.signal },
+      { waitMs, signal: this.#loop.signal },
     );
     return row.state;
   }

@@ -1,6 +1,7 @@
 import { HoldfastError } from "@holdfast/contract";
 import type { Clock, Logger } from "@holdfast/kit";
 import type { OperationReconciler } from "../domain/ports.ts";
+import { Loop } from "../lib/loop.ts";
 import { getComputer } from "../store/computers.ts";
 import { getProject, listCreating } from "../store/projects.ts";
 import type { Store } from "../store/transaction.ts";
@@ -21,35 +22,30 @@ export interface CaretakerParts {
 /** Takes back creations that were left behind: control ended in the middle of one, or its computer went away. */
 export class Caretaker {
   readonly #parts: CaretakerParts;
-  readonly #abort = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  readonly #loop: Loop;
 
   constructor(parts: CaretakerParts) {
+    const { clock, logger } = parts;
     this.#parts = parts;
+    this.#loop = new Loop(
+      { what: "looking for projects that were not made", everyMs, clock, logger },
+      (signal) => this.#look(signal),
+    );
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#loop.start();
   }
 
-  async stop(): Promise<void> {
-    this.#abort.abort();
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
-  async #run(): Promise<void> {
-    const { clock, logger, store, creation, nodeId, running } = this.#parts;
-    const { signal } = this.#abort;
-    while (!signal.aborted) {
-      try {
-        for (const project of await listCreating(store.db, nodeId))
-          if (!running.has(project.operation_id) && !signal.aborted)
-            await creation.takeBack(project, await getComputer(store.db, project.computer_id));
-      } catch (error) {
-        if (!signal.aborted) logger.warn("looking for projects that were not made failed", { error });
-      }
-      await clock.sleep(everyMs, signal).catch(() => {});
-    }
+  async #look(signal: AbortSignal): Promise<void> {
+    const { store, creation, nodeId, running } = this.#parts;
+    for (const project of await listCreating(store.db, nodeId))
+      if (!running.has(project.operation_id) && !signal.aborted)
+        await creation.takeBack(project, await getComputer(store.db, project.computer_id));
   }
 }
 

@@ -1,5 +1,6 @@
 import { limits } from "@holdfast/contract";
 import type { Computer } from "../domain/computer.ts";
+import { Loop } from "../lib/loop.ts";
 import {
   getRun,
   giveTurn,
@@ -56,12 +57,17 @@ export class Runner {
   readonly #reached = new Set<string>();
   /** Each while its run may need its computer: that must not fall asleep under it. */
   readonly #uses = new Map<string, () => void>();
-  #loop: Promise<void> = Promise.resolve();
-  #look = new AbortController();
+  readonly #sweeps: Loop;
   #watchedOverAll = 0;
 
   constructor(parts: RunnerParts) {
+    const { clock, logger } = parts;
     this.#parts = parts;
+    // What is asked for soon after a look is looked at together.
+    this.#sweeps = new Loop(
+      { what: "looking for runs", everyMs: sweepMs, leastMs: gatherMs, clock, logger },
+      (signal) => this.#sweep(signal),
+    );
     this.#driver = {
       ...parts,
       starts: new Together(parts.store),
@@ -75,13 +81,12 @@ export class Runner {
   }
 
   start(): void {
-    this.#loop = this.#run();
+    this.#sweeps.start();
   }
 
   async stop(): Promise<void> {
     this.#abort.abort();
-    this.#look.abort();
-    await this.#loop;
+    await this.#sweeps.stop();
     await Promise.all([...this.#driven.values()].map(({ ended }) => ended));
     for (const done of this.#uses.values()) done();
   }
@@ -116,7 +121,7 @@ export class Runner {
 
   /** Something was changed that may concern runs: looks at all of them soon. */
   look(): void {
-    this.#look.abort();
+    this.#sweeps.ring();
   }
 
   /** The run once it has ended, or as it is after `waitMs`. Undefined when there is none any more. Throws the signal's reason. */
@@ -154,29 +159,11 @@ export class Runner {
     await sweepDeleted(db);
   }
 
-  async #run(): Promise<void> {
-    const { clock, logger } = this.#parts;
-    let failing = false;
-    while (!this.#abort.signal.aborted) {
-      this.#look = new AbortController();
-      try {
-        await this.#sweep();
-        failing = false;
-      } catch (error) {
-        if (!failing) logger.warn("runs were not looked at", { error });
-        failing = true;
-      }
-      // What is asked for meanwhile is looked at together.
-      await clock.sleep(gatherMs, this.#abort.signal).catch(() => {});
-      await clock.sleep(sweepMs - gatherMs, this.#look.signal).catch(() => {});
-    }
-  }
-
-  async #sweep(): Promise<void> {
+  async #sweep(signal: AbortSignal): Promise<void> {
     const { store, forks, ids, nodeId } = this.#parts;
     const { db } = store;
     const there = new Set<string>();
-    for (let after = ""; !this.#abort.signal.aborted; ) {
+    for (let after = ""; !signal.aborted; ) {
       const page = await listActive(db, nodeId, after, pageRows);
       for (const run of page) {
         there.add(run.id);

@@ -2,6 +2,7 @@ import type { SupervisorMethods } from "@holdfast/contract";
 import type { Clock, Logger, RpcClient } from "@holdfast/kit";
 import type { EventLog } from "../domain/events.ts";
 import type { Forks } from "../domain/snapshots.ts";
+import { Loop } from "../lib/loop.ts";
 import { listOrphans } from "../store/children.ts";
 import { getComputer } from "../store/computers.ts";
 import { withdrawOfDestroyed } from "../store/offers.ts";
@@ -41,42 +42,30 @@ const cleaningRounds = 5;
 /** Judges what a crash left between a snapshot's row and the snapshot, and takes away what nobody needs any more. */
 export class SnapshotCaretaker {
   readonly #parts: CaretakerParts;
-  readonly #abort = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  readonly #loop: Loop;
+  #round = 0;
 
   constructor(parts: CaretakerParts) {
+    const { clock, logger } = parts;
     this.#parts = parts;
+    this.#loop = new Loop({ what: "looking after snapshots", everyMs, clock, logger }, (signal) =>
+      this.#pass(signal),
+    );
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#loop.start();
   }
 
-  async stop(): Promise<void> {
-    this.#abort.abort();
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
-  async #run(): Promise<void> {
-    const { clock, logger } = this.#parts;
-    const { signal } = this.#abort;
-    let failures = 0;
-    for (let round = 0; !signal.aborted; round += 1) {
-      failures = await this.pass(round % cleaningRounds === 0).then(
-        () => 0,
-        (error: unknown) => {
-          // Said once: what is wrong is seldom another thing by the next try.
-          if (!signal.aborted && failures === 0) logger.warn("looking after snapshots failed", { error });
-          return failures + 1;
-        },
-      );
-      await clock.sleep(everyMs, signal).catch(() => {});
-    }
-  }
-
-  async pass(cleaning: boolean): Promise<void> {
+  async #pass(signal: AbortSignal): Promise<void> {
     const { store, nodeId, clock, offers } = this.#parts;
-    if (cleaning) {
+    const isCleaning = this.#round % cleaningRounds === 0;
+    this.#round += 1;
+    if (isCleaning) {
       await withdrawOfDestroyed(store.db, clock.now());
       await forgetOfDestroyed(store.db);
       for (const id of await listUselessKeys(store.db, pageRows))
@@ -92,7 +81,7 @@ export class SnapshotCaretaker {
       return there.has(id);
     };
     for (const row of await listUnfinished(store.db, nodeId, pageRows))
-      if (!this.#abort.signal.aborted && !this.#isWorkedOn(row)) await this.#judge(row, isThere);
+      if (!signal.aborted && !this.#isWorkedOn(row)) await this.#judge(row, isThere);
     await offers.recover();
   }
 

@@ -1,6 +1,7 @@
 import { HoldfastError } from "@holdfast/contract";
 import { type Clock, type Logger, type NewId, Recent } from "@holdfast/kit";
 import type { Computer } from "../domain/computer.ts";
+import { Loop } from "../lib/loop.ts";
 import { getComputer, lockComputer } from "../store/computers.ts";
 import { isAwaited, listRetaining, listSurplus, newestOfKind, type SnapshotRow } from "../store/snapshots.ts";
 import type { Store } from "../store/transaction.ts";
@@ -29,30 +30,33 @@ const slots: readonly Slot[] = ["hourly", "daily", "weekly"];
  */
 export class Retention {
   readonly #parts: RetentionParts;
-  readonly #abort = new AbortController();
   readonly #told = new Recent<string, true>(told);
-  #running: Promise<void> = Promise.resolve();
+  readonly #loop: Loop;
 
   constructor(parts: RetentionParts) {
+    const { clock, logger } = parts;
     this.#parts = parts;
+    this.#loop = new Loop(
+      { what: "looking for automatic snapshots that are due", everyMs, clock, logger },
+      (signal) => this.#pass(signal),
+    );
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#loop.start();
   }
 
-  async stop(): Promise<void> {
-    this.#abort.abort(new HoldfastError("unavailable", "control is shutting down"));
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#loop.stop(new HoldfastError("unavailable", "control is shutting down"));
   }
 
   /** One look at all computers of this node. */
-  async pass(): Promise<void> {
+  async #pass(signal: AbortSignal): Promise<void> {
     const { store, nodeId, logger } = this.#parts;
-    for (let after = ""; !this.#abort.signal.aborted; ) {
+    for (let after = ""; !signal.aborted; ) {
       const ids = await listRetaining(store.db, nodeId, after, pageRows);
       for (const id of ids) {
-        if (this.#abort.signal.aborted) return;
+        if (signal.aborted) return;
         await this.#look(id).catch((error: unknown) =>
           logger.warn("the automatic snapshots of a computer could not be looked at", {
             computer: id,
@@ -62,17 +66,6 @@ export class Retention {
       }
       after = ids.at(-1) ?? "";
       if (ids.length < pageRows) return;
-    }
-  }
-
-  async #run(): Promise<void> {
-    const { clock, logger } = this.#parts;
-    const { signal } = this.#abort;
-    while (!signal.aborted) {
-      await this.pass().catch((error: unknown) => {
-        if (!signal.aborted) logger.warn("looking for automatic snapshots that are due failed", { error });
-      });
-      await clock.sleep(everyMs, signal).catch(() => {});
     }
   }
 
@@ -108,12 +101,12 @@ export class Retention {
           });
         });
         if (!row) return;
-        const { keep } = await snapshots.take({ computer, row }, this.#abort.signal);
+        const { keep } = await snapshots.take({ computer, row }, this.#loop.signal);
         await store.transaction(keep);
       });
     } catch (error) {
       const key = `${computer.id} ${name}`;
-      if (this.#told.get(key) || this.#abort.signal.aborted) return;
+      if (this.#told.get(key) || this.#loop.signal.aborted) return;
       this.#told.set(key, true);
       logger.warn("an automatic snapshot was not taken", { computer: computer.id, name, error });
     }

@@ -4,6 +4,7 @@ import type { SocketAgents } from "../agents/index.ts";
 import type { Agent } from "../domain/agents.ts";
 import { orAborted } from "../lib/abort.ts";
 import { FewAtOnce } from "../lib/few-at-once.ts";
+import { Loop } from "../lib/loop.ts";
 import { deleteThrowaway, insertThrowaway, listThrowaways } from "../store/throwaways.ts";
 import type { Database } from "../store/transaction.ts";
 
@@ -49,10 +50,15 @@ export class Throwaways {
   readonly #mine = new Set<string>();
   readonly #open = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
-  #sweeping: Promise<void> = Promise.resolve();
+  readonly #sweeps: Loop;
 
   constructor(parts: ThrowawayParts) {
+    const { clock, logger } = parts;
     this.#parts = parts;
+    this.#sweeps = new Loop(
+      { what: "looking for throwaway cells that were left", everyMs: sweepEveryMs, clock, logger },
+      (signal) => this.#sweep(signal),
+    );
     const refusal = (): HoldfastError =>
       new HoldfastError("limit_reached", "too many wait for a throwaway cell; try again later", {
         limit: limits.throwaways,
@@ -61,13 +67,13 @@ export class Throwaways {
   }
 
   start(): void {
-    this.#sweeping = this.#sweeps();
+    this.#sweeps.start();
   }
 
   /** Whoever uses one is told to end by its signal. */
   async stop(): Promise<void> {
     this.#stopping.abort(new HoldfastError("unavailable", "control is being stopped"));
-    await Promise.all([this.#sweeping, ...this.#open]);
+    await Promise.all([this.#sweeps.stop(), ...this.#open]);
   }
 
   /** Throws `host_full`, `limit_reached`, `unavailable`, `timed_out`, the signal's reason, and what `work` throws. */
@@ -175,26 +181,11 @@ export class Throwaways {
     }
   }
 
-  async #sweeps(): Promise<void> {
-    const { signal } = this.#stopping;
-    let failed = false;
-    while (!signal.aborted) {
-      failed = await this.#sweep().then(
-        () => false,
-        (error: unknown) => {
-          if (!failed) this.#parts.logger.warn("throwaway cells are looked for again", { error });
-          return true;
-        },
-      );
-      await this.#parts.clock.sleep(sweepEveryMs, signal).catch(() => {});
-    }
-  }
-
-  async #sweep(): Promise<void> {
+  async #sweep(signal: AbortSignal): Promise<void> {
     const { db, nodeId } = this.#parts;
     for (const { computerId } of await listThrowaways(db, nodeId, sweepMost)) {
       if (this.#mine.has(computerId)) continue;
-      if ((await orAborted(this.#destroy(computerId), this.#stopping.signal)) === "aborted") return;
+      if ((await orAborted(this.#destroy(computerId), signal)) === "aborted") return;
     }
   }
 }

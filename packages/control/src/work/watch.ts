@@ -1,6 +1,7 @@
 import { limits } from "@holdfast/contract";
 import type { Clock, Logger } from "@holdfast/kit";
 import type { Computer } from "../domain/computer.ts";
+import { Loop } from "../lib/loop.ts";
 import { listWatched, pruneProcesses } from "../store/processes.ts";
 import type { Database } from "../store/transaction.ts";
 import type { ProcessKeeper } from "./processes/keeper.ts";
@@ -23,39 +24,33 @@ export interface WorkWatchParts {
 /** Looks from time to time at what changes by itself: ends of processes that nobody waits for, states of services. At start it finds what ended while control was away. */
 export class WorkWatch {
   readonly #parts: WorkWatchParts;
-  readonly #abort = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  readonly #loop: Loop;
+  #pruneAt: number;
 
   constructor(parts: WorkWatchParts) {
+    const { clock, logger } = parts;
     this.#parts = parts;
+    this.#pruneAt = clock.monotonic();
+    this.#loop = new Loop({ what: "looking at processes and services", everyMs, clock, logger }, async () => {
+      await this.#look();
+      await this.#prune();
+    });
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#loop.start();
   }
 
   async stop(): Promise<void> {
-    this.#abort.abort();
     this.#parts.processes.stop();
-    await this.#running;
+    await this.#loop.stop();
   }
 
-  async #run(): Promise<void> {
-    const { clock, db, logger } = this.#parts;
-    const { signal } = this.#abort;
-    let pruneAt = clock.monotonic();
-    while (!signal.aborted) {
-      try {
-        await this.#look();
-        if (clock.monotonic() >= pruneAt) {
-          await pruneProcesses(db, limits.processesKept);
-          pruneAt = clock.monotonic() + pruneEveryMs;
-        }
-      } catch (error) {
-        if (!signal.aborted) logger.warn("looking at processes and services failed", { error });
-      }
-      await clock.sleep(everyMs, signal).catch(() => {});
-    }
+  async #prune(): Promise<void> {
+    const { clock, db } = this.#parts;
+    if (clock.monotonic() < this.#pruneAt) return;
+    await pruneProcesses(db, limits.processesKept);
+    this.#pruneAt = clock.monotonic() + pruneEveryMs;
   }
 
   async #look(): Promise<void> {
