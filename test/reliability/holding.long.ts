@@ -1,10 +1,10 @@
 import { test } from "node:test";
-import { announceSeed, seeded } from "../support/seeded.ts";
+import { announceSeed } from "../support/seeded.ts";
 import { useBench } from "./holding/bench.ts";
 import { playHoldingRounds } from "./holding/rounds.ts";
 
 const bench = await useBench("holdlong");
 
 test("two hundred rounds of kill -9 during what holds work", async (context) => {
-  await playHoldingRounds(context, bench, seeded(announceSeed(context)), 200);
+  await playHoldingRounds(context, bench, announceSeed(context), 200);
 });

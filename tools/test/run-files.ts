@@ -49,6 +49,12 @@ const runLane = async (
   { instance, signal }: Running,
   tally: Tally,
 ): Promise<void> => {
+  // Lanes print by turns, a whole file each.
+  let text = "";
+  const print = (): void => {
+    process.stdout.write(text);
+    text = "";
+  };
   const events = run({
     files: [...lane.files],
     cwd: root,
@@ -64,19 +70,20 @@ const runLane = async (
     // A suite fails because of a test in it, which is counted already.
     const failure = event.details.error;
     const inherited = "failureType" in failure && failure.failureType === "subtestsFailed";
-    if (!inherited) tally.failed += 1;
+    if (inherited) return;
+    tally.failed += 1;
+    // Of a process that was ended from outside its tests nothing else is known.
+    const { signal: killedBy, exitCode } = failure as { signal?: string | null; exitCode?: number | null };
+    if (killedBy || exitCode !== undefined)
+      text += `  ${event.name}: its process ended ${killedBy ? `by ${killedBy}` : `with status ${exitCode}`}\n`;
   });
-  // Lanes print by turns, a whole file each.
-  let text = "";
-  const print = (): void => {
-    process.stdout.write(text);
-    text = "";
-  };
   const reporter = new spec();
   reporter.setEncoding("utf8").on("data", (piece: string) => (text += piece));
   for await (const event of events as AsyncIterable<RunEvent>) {
     if (event.type === "test:diagnostic" && sums.test(event.data.message)) continue;
     reporter.write(event);
+    // What takes hours is seen while it goes on.
+    if (group.long) print();
     if (event.type !== "test:summary" || event.data.file === undefined) continue;
     const seconds = (event.data.duration_ms / 1000).toFixed(1);
     if (group.concurrency > 1) text += `  ${relative(root, event.data.file)}: ${seconds} s\n`;

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
+import { inspect } from "node:util";
 import { settledRuns, slotFaults, slotTimes } from "../../support/holding.ts";
 import { run } from "../../support/computer.ts";
+import { seeded } from "../../support/seeded.ts";
 import { hangMs, until } from "../../support/until.ts";
 import { untilAcknowledged } from "../acknowledge.ts";
 import { appendLine, type Bench, linesOf, makeSubject, newName } from "./bench.ts";
@@ -16,32 +18,40 @@ const lateMs = 400;
 export const playHoldingRounds = async (
   context: Pick<TestContext, "diagnostic">,
   bench: Bench,
-  random: (bound: number) => number,
+  seed: number,
   count: number,
 ): Promise<void> => {
+  const random = seeded(seed);
   const names = Object.keys(moves);
   const offset = random(names.length);
   const tookMs: number[] = [];
+  const began = performance.now();
   for (let round = 0; round < count; round += 1) {
     const move = names[(round + offset) % names.length] ?? "";
     // A number from 1 to 7 is a set of at least one.
     const set = 1 + random(2 ** programs.length - 1);
     const struck = programs.filter((_, bit) => (set >> bit) & 1);
     const afterMs = random(lateMs);
-    const what = `round ${round + 1}: ${move}, after ${afterMs} ms kill -9 ${struck.join(", ")}`;
+    const seconds = Math.round((performance.now() - began) / 1000);
+    const what = `${seconds} s, seed ${seed}, round ${round + 1} of ${count}: ${move}, after ${afterMs} ms kill -9 ${struck.join(", ")}`;
+    say(what);
     try {
       const ms = await playRound(bench, { move, struck, afterMs });
       tookMs.push(ms);
-      context.diagnostic(`${what}: serving again after ${Math.round(ms)} ms`);
+      say(`serving again after ${Math.round(ms)} ms`);
     } catch (error) {
+      say(`failed: ${inspect(error, { depth: 8 })}`);
       throw new Error(what, { cause: error });
     }
   }
   tookMs.sort((a, b) => a - b);
   context.diagnostic(
-    `${count} rounds; serving again: p50 ${Math.round(tookMs[count >> 1] ?? 0)} ms, max ${Math.round(tookMs.at(-1) ?? 0)} ms`,
+    `${count} rounds in ${Math.round((performance.now() - began) / 1000)} s; serving again: p50 ${Math.round(tookMs[count >> 1] ?? 0)} ms, max ${Math.round(tookMs.at(-1) ?? 0)} ms`,
   );
 };
+
+/** At once, not at the end of the test as what it diagnoses: whatever becomes of this process, it is known how far it came. */
+const say = (text: string): void => void process.stdout.write(`  ${text}\n`);
 
 interface Round {
   readonly move: string;
