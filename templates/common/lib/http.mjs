@@ -18,6 +18,12 @@ export const seeOther = (response, location) => {
 /** Whether a person's browser asks, to be answered with a page, or a program. */
 export const wantsPage = (request) => request.headers.accept?.includes("text/html") ?? false;
 
+/** Where this site is, as the visitor's browser knows it. */
+export const originOf = ({ headers }) => {
+  const scheme = headers["x-forwarded-proto"] === "https" ? "https" : "http";
+  return `${scheme}://${headers.host}`;
+};
+
 /** The whole body. Refuses one of more than `limitBytes`; nothing of the rest is kept. */
 export const readBody = async (request, limitBytes) => {
   const chunks = [];

@@ -28,6 +28,21 @@ export class Shelf {
     }
   }
 
+  /** Documents, the newest first. */
+  newest(count) {
+    return this.ids()
+      .slice(0, count)
+      .map((id) => this.get(id))
+      .filter(Boolean);
+  }
+
+  /** The ids before and after, each undefined at its end of the shelf. */
+  beside(id) {
+    const ids = this.ids();
+    const at = ids.indexOf(id);
+    return { newer: ids[at - 1], older: ids[at + 1] };
+  }
+
   /** The newest first. */
   ids() {
     return readdirSync(this.folder)

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { openBoard } from "./lib/board.mjs";
-import { sendFile } from "./lib/files.mjs";
 import { readForm } from "./lib/form.mjs";
-import { requireSameOrigin, seeOther, sendHtml, sendJson, wantsPage } from "./lib/http.mjs";
-import { Refusal, serve } from "./lib/serve.mjs";
+import { requireSameOrigin, seeOther, sendHtml, sendJson } from "./lib/http.mjs";
+import { Refusal } from "./lib/serve.mjs";
+import { serveSite } from "./lib/site.mjs";
 import { cookieWith, votedIn } from "./lib/voted.mjs";
 import { boardPage } from "./pages/board.mjs";
 import { errorPage } from "./pages/error.mjs";
@@ -19,7 +19,7 @@ const listing = ({ searchParams }) => {
 const show = ({ request, response, url }, more = {}, status = 200) =>
   sendHtml(response, boardPage({ ...listing(url), voted: votedIn(request), ...more }), status);
 
-serve({
+serveSite({
   routes: {
     "GET /": (visit) => show(visit),
     "GET /feedback.json": ({ response, url }) => sendJson(response, listing(url)),
@@ -43,15 +43,7 @@ serve({
       seeOther(response, `/?sort=${sort}&page=${page}#feedback-${id}`);
     },
   },
-  otherwise: async ({ request, response, url }) => {
-    const folder = join(import.meta.dirname, "public");
-    if (!(await sendFile({ request, response, folder, path: url.pathname }))) {
-      throw new Refusal(404, "There is nothing at this address.");
-    }
-  },
-  refuse: ({ request, response, status, message }) =>
-    wantsPage(request)
-      ? sendHtml(response, errorPage(status, message), status)
-      : sendJson(response, { error: message }, status),
+  folder: join(import.meta.dirname, "public"),
+  errorPage,
   close: () => board.close(),
 });

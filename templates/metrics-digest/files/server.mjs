@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { sendFile } from "./lib/files.mjs";
-import { requireSameOrigin, seeOther, sendHtml, sendJson, wantsPage } from "./lib/http.mjs";
+import { requireSameOrigin, seeOther, sendHtml, sendJson } from "./lib/http.mjs";
 import { Maker } from "./lib/maker.mjs";
-import { Refusal, serve } from "./lib/serve.mjs";
+import { Refusal } from "./lib/serve.mjs";
 import { Shelf } from "./lib/shelf.mjs";
+import { serveSite } from "./lib/site.mjs";
 import { digestPage } from "./pages/digest.mjs";
 import { emptyPage } from "./pages/empty.mjs";
 import { errorPage } from "./pages/error.mjs";
@@ -12,7 +12,7 @@ import { settings } from "./settings.mjs";
 
 const shelf = new Shelf(join(import.meta.dirname, "data/digests"), settings.keep);
 const maker = new Maker(join(import.meta.dirname, "digest.mjs"));
-/** On one page. */
+/** On the page of all weeks. */
 const listed = 60;
 
 const known = (id) => {
@@ -22,25 +22,16 @@ const known = (id) => {
 };
 
 /** The page of one week, with the ways to the weeks beside it. */
-const show = (response, id) => {
-  const digest = known(id);
-  const ids = shelf.ids();
-  const at = ids.indexOf(id);
-  sendHtml(response, digestPage(digest, { newer: ids[at - 1], older: ids[at + 1] }));
-};
+const show = (response, id) => sendHtml(response, digestPage(known(id), shelf.beside(id)));
 
-serve({
+serveSite({
   routes: {
     "GET /": ({ response }) => {
       const [newest] = shelf.ids();
       if (newest === undefined) sendHtml(response, emptyPage());
       else show(response, newest);
     },
-    "GET /digests": ({ response }) => {
-      const ids = shelf.ids();
-      const digests = ids.slice(0, listed).map((id) => shelf.get(id));
-      sendHtml(response, listPage(digests.filter(Boolean), ids.length));
-    },
+    "GET /digests": ({ response }) => sendHtml(response, listPage(shelf.newest(listed), shelf.ids().length)),
     "GET /digests.json": ({ response }) => sendJson(response, { digests: shelf.ids() }),
     "GET /digests/:id.json": ({ response, parameters }) => sendJson(response, known(parameters.id)),
     "GET /digests/:id": ({ response, parameters }) => show(response, parameters.id),
@@ -50,14 +41,6 @@ serve({
       seeOther(response, "/");
     },
   },
-  otherwise: async ({ request, response, url }) => {
-    const folder = join(import.meta.dirname, "public");
-    if (!(await sendFile({ request, response, folder, path: url.pathname }))) {
-      throw new Refusal(404, "There is nothing at this address.");
-    }
-  },
-  refuse: ({ request, response, status, message }) =>
-    wantsPage(request)
-      ? sendHtml(response, errorPage(status, message), status)
-      : sendJson(response, { error: message }, status),
+  folder: join(import.meta.dirname, "public"),
+  errorPage,
 });

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { feedOf } from "./lib/feed.mjs";
-import { sendFile } from "./lib/files.mjs";
-import { requireSameOrigin, seeOther, sendHtml, sendJson, wantsPage } from "./lib/http.mjs";
+import { originOf, requireSameOrigin, seeOther, sendHtml, sendJson } from "./lib/http.mjs";
 import { Maker } from "./lib/maker.mjs";
 import { asMarkdown } from "./lib/markdown.mjs";
-import { Refusal, serve } from "./lib/serve.mjs";
+import { Refusal } from "./lib/serve.mjs";
 import { Shelf } from "./lib/shelf.mjs";
+import { serveSite } from "./lib/site.mjs";
 import { emptyPage } from "./pages/empty.mjs";
 import { errorPage } from "./pages/error.mjs";
 import { listPage } from "./pages/list.mjs";
@@ -14,6 +14,7 @@ import { settings } from "./settings.mjs";
 
 const shelf = new Shelf(join(import.meta.dirname, "data/reports"), settings.keep);
 const maker = new Maker(join(import.meta.dirname, "report.mjs"));
+/** On the page of all days, and in the feed. */
 const listed = 60;
 const fed = 20;
 
@@ -23,46 +24,33 @@ const known = (id) => {
   return report;
 };
 
-const newest = (count) =>
-  shelf
-    .ids()
-    .slice(0, count)
-    .map((id) => shelf.get(id))
-    .filter(Boolean);
-
 /** The page of one day, with the ways to the days beside it. */
-const show = (response, id) => {
-  const report = known(id);
-  const ids = shelf.ids();
-  const at = ids.indexOf(id);
-  sendHtml(response, reportPage(report, { newer: ids[at - 1], older: ids[at + 1] }));
-};
+const show = (response, id) => sendHtml(response, reportPage(known(id), shelf.beside(id)));
 
 const send = (response, type, text) => {
   response.writeHead(200, { "content-type": `${type}; charset=utf-8`, "cache-control": "no-cache" });
   response.end(text);
 };
 
-serve({
+serveSite({
   routes: {
     "GET /": ({ response }) => {
-      const [id] = shelf.ids();
-      if (id === undefined) sendHtml(response, emptyPage());
-      else show(response, id);
+      const [newest] = shelf.ids();
+      if (newest === undefined) sendHtml(response, emptyPage());
+      else show(response, newest);
     },
-    "GET /reports": ({ response }) => sendHtml(response, listPage(newest(listed), shelf.ids().length)),
+    "GET /reports": ({ response }) => sendHtml(response, listPage(shelf.newest(listed), shelf.ids().length)),
     "GET /reports/:id.json": ({ response, parameters }) => sendJson(response, known(parameters.id)),
     "GET /reports/:id.md": ({ response, parameters }) =>
       send(response, "text/markdown", `${asMarkdown(known(parameters.id))}\n`),
     "GET /reports/:id": ({ response, parameters }) => show(response, parameters.id),
     "GET /feed.xml": ({ request, response }) => {
-      const scheme = request.headers["x-forwarded-proto"] === "https" ? "https" : "http";
-      const origin = `${scheme}://${request.headers.host}`;
-      send(
-        response,
-        "application/atom+xml",
-        feedOf({ title: settings.title, reports: newest(fed), origin }).toString(),
-      );
+      const feed = feedOf({
+        title: settings.title,
+        reports: shelf.newest(fed),
+        origin: originOf(request),
+      });
+      send(response, "application/atom+xml", feed.toString());
     },
     "POST /reports": async ({ request, response }) => {
       requireSameOrigin(request);
@@ -70,14 +58,6 @@ serve({
       seeOther(response, "/");
     },
   },
-  otherwise: async ({ request, response, url }) => {
-    const folder = join(import.meta.dirname, "public");
-    if (!(await sendFile({ request, response, folder, path: url.pathname }))) {
-      throw new Refusal(404, "There is nothing at this address.");
-    }
-  },
-  refuse: ({ request, response, status, message }) =>
-    wantsPage(request)
-      ? sendHtml(response, errorPage(status, message), status)
-      : sendJson(response, { error: message }, status),
+  folder: join(import.meta.dirname, "public"),
+  errorPage,
 });

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { openCounter } from "./lib/counter.mjs";
-import { sendFile } from "./lib/files.mjs";
-import { requireSameOrigin, seeOther, sendHtml, sendJson, wantsPage } from "./lib/http.mjs";
+import { requireSameOrigin, seeOther, sendHtml, sendJson } from "./lib/http.mjs";
 import { Live } from "./lib/live.mjs";
-import { Refusal, serve } from "./lib/serve.mjs";
+import { Refusal } from "./lib/serve.mjs";
+import { serveSite } from "./lib/site.mjs";
 import { errorPage } from "./pages/error.mjs";
 import { homePage } from "./pages/home.mjs";
 
@@ -19,7 +19,7 @@ const wave = ({ request }) => {
   live.send(state());
 };
 
-serve({
+serveSite({
   routes: {
     "GET /": ({ response }) => sendHtml(response, homePage(state())),
     "GET /api/state": ({ response }) => sendJson(response, state()),
@@ -38,16 +38,8 @@ serve({
       live.send(state());
     },
   },
-  otherwise: async ({ request, response, url }) => {
-    const folder = join(import.meta.dirname, "public");
-    if (!(await sendFile({ request, response, folder, path: url.pathname }))) {
-      throw new Refusal(404, "There is nothing at this address.");
-    }
-  },
-  refuse: ({ request, response, status, message }) =>
-    wantsPage(request)
-      ? sendHtml(response, errorPage(status, message), status)
-      : sendJson(response, { error: message }, status),
+  folder: join(import.meta.dirname, "public"),
+  errorPage,
 });
 
 setInterval(() => live.send(state()), 1000).unref();

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { sendFile } from "./lib/files.mjs";
-import { readBody, requireSameOrigin, seeOther, sendHtml, sendJson, wantsPage } from "./lib/http.mjs";
+import { originOf, readBody, requireSameOrigin, seeOther, sendHtml, sendJson } from "./lib/http.mjs";
 import { openInbox } from "./lib/inbox.mjs";
-import { Refusal, serve } from "./lib/serve.mjs";
+import { Refusal } from "./lib/serve.mjs";
+import { serveSite } from "./lib/site.mjs";
 import { errorPage } from "./pages/error.mjs";
 import { hookPage } from "./pages/hook.mjs";
 import { inboxPage } from "./pages/inbox.mjs";
@@ -18,13 +18,7 @@ const hookOf = ({ id }) => {
   return hook;
 };
 
-/** Where this site is, as the visitor's browser knows it. */
-const originOf = ({ headers }) => {
-  const scheme = headers["x-forwarded-proto"] === "https" ? "https" : "http";
-  return `${scheme}://${headers.host}`;
-};
-
-serve({
+serveSite({
   routes: {
     "GET /": ({ request, response, url }) => {
       const name = url.searchParams.get("name") ?? undefined;
@@ -74,15 +68,7 @@ serve({
       seeOther(response, "/");
     },
   },
-  otherwise: async ({ request, response, url }) => {
-    const folder = join(import.meta.dirname, "public");
-    if (!(await sendFile({ request, response, folder, path: url.pathname }))) {
-      throw new Refusal(404, "There is nothing at this address.");
-    }
-  },
-  refuse: ({ request, response, status, message }) =>
-    wantsPage(request)
-      ? sendHtml(response, errorPage(status, message), status)
-      : sendJson(response, { error: message }, status),
+  folder: join(import.meta.dirname, "public"),
+  errorPage,
   close: () => inbox.close(),
 });

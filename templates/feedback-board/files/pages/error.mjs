@@ -1,15 +1,8 @@
-import { html } from "../lib/html.mjs";
 import { layout } from "./layout.mjs";
+import { problem } from "./problem.mjs";
 
 export const errorPage = (status, message) =>
   layout({
     title: `${status} · Feedback board`,
-    content: html`
-      <div class="wrap stack">
-        <p><span class="tag">${status}</span></p>
-        <h1>That did not work</h1>
-        <p class="lead">${message}</p>
-        <p><a class="button" href="/">Back to the board</a></p>
-      </div>
-    `,
+    content: problem({ status, message, back: "Back to the board" }),
   });
