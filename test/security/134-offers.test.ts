@@ -53,6 +53,8 @@ test("134: accept copies what was shown, however the child writes on between off
     .sort();
   assert.ok(paths.includes("/new/page added file"), paths.join("; "));
   assert.ok(paths.includes("/server.js changed file"), paths.join("; "));
+  const of = (path: string) => shown.differences.find((one) => one.path === `${folder}${path}`);
+  assert.deepEqual([of("/new/out")?.target, of("/new/page")?.mode], ["/etc/passwd", "0755"]);
   assert.ok(shown.text.includes("+good") && !shown.text.includes("evil"), shown.text);
   await assert.rejects(client.offers.accept({ offer: offer.id, digest: "0".repeat(offer.digest.length) }), {
     code: "version_mismatch",

@@ -28,7 +28,7 @@ export const offerOverrides = {
       const names = await computerNames(app, [offer]);
       const [shown = offer] = named(named([offer], "child", names), "parent", names);
       await console.out(`${offerText(shown, { now: app.now(), width: console.width })}\n`);
-      await print(app, "snapshot.diff", { differences });
+      await print(app, "offer.diff", { differences });
       if (text !== "")
         await console.out(`\n${console.stdoutIsTty ? diffForTerminal(text, console.stdoutColor) : text}`);
       if (truncated) console.say("The diff goes on; the rest is left out.");

@@ -69,6 +69,7 @@ export const formatBytes = (count: number): string => {
 /** `3 min ago`, or `in 30 days` for what is still to come; from the time now in Unix milliseconds. */
 export const formatAge = (time: string, now: number): string => {
   const seconds = Math.round((now - Date.parse(time)) / 1000);
+  if (seconds === 0) return "now";
   return seconds < 0 ? `in ${span(-seconds)}` : `${span(seconds)} ago`;
 };
 

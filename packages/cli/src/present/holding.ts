@@ -83,6 +83,17 @@ export const holdingLists: { readonly [N in OperationName]?: List } = {
     columns: [text("change"), { head: "SIZE", cell: sizesOf }, spare(text("kind")), text("path")],
     empty: "Nothing has changed.",
   },
+  "offer.diff": {
+    rows: "differences",
+    columns: [
+      text("change"),
+      { head: "SIZE", cell: sizesOf },
+      text("mode"),
+      spare(text("kind")),
+      { head: "PATH", cell: pathOf },
+    ],
+    empty: "It would change nothing.",
+  },
   "offer.list": {
     rows: "offers",
     columns: [
@@ -271,6 +282,11 @@ const heldOf = (row: Row): string => {
   });
   return counts.join(", ") || "files only";
 };
+
+function pathOf(row: Row): string {
+  const target = row["target"];
+  return typeof target === "string" ? `${show(row["path"])} -> ${target}` : show(row["path"]);
+}
 
 function sizesOf(row: Row): string {
   const [before, after] = [row["size_before"], row["size_after"]].map((bytes) =>

@@ -32,7 +32,10 @@ export const timingFields = {
     .max(366 * 24 * 3600 * 1000)
     .optional()
     .describe("A slot each time so long has passed, counted from its creation"),
-  at: z.iso.datetime({ offset: true }).optional().describe("One slot at this time (RFC 3339)"),
+  at: z.iso
+    .datetime({ offset: true, error: "a time with its zone, such as 2027-01-31T09:00:00Z" })
+    .optional()
+    .describe("One slot at this time (RFC 3339)"),
   event: z
     .boolean()
     .optional()

@@ -319,14 +319,21 @@ export const offerDiff = operation({
   title: "Review an offer",
   summary: "Show what accepting an offer would change",
   description:
-    "Compares the offer with the parent's files as they are now: each path with its change and digest, and a unified diff of text files.",
+    "Compares the offer with the parent's files as they are now: each path with its change, digest, permissions and, of a link, where it leads, and a unified diff of text files.",
   input: z.object({
     offer: offerId,
     ...pathPage,
   }),
   output: z.looseObject({
     offer: offerView,
-    differences: z.array(z.looseObject({ ...differenceView.shape, digest: z.string().nullable() })),
+    differences: z.array(
+      z.looseObject({
+        ...differenceView.shape,
+        digest: z.string().nullable(),
+        mode: z.string().nullable().describe("What a file or new directory gets; octal, for example 0644"),
+        target: z.string().nullable().describe("Where a link leads, as it stands in it"),
+      }),
+    ),
     text: z.string().describe("Unified diff of the text files of this page, cut where it is long"),
     truncated: z.boolean(),
     next_cursor: nextCursor,

@@ -1,11 +1,12 @@
 import type { Cause, Computer } from "../domain/computer.ts";
+import { forksOfRuns } from "../store/children.ts";
 import { desire } from "../store/computers.ts";
 import { lockFamily } from "../store/lifecycle.ts";
 import { destroyProjects, touchRoute } from "../store/projects.ts";
 import type { Transaction } from "../store/transaction.ts";
 
 /**
- * Wants a computer destroyed, and its children with it: all of them or none. The addresses of their projects are closed at once. Answers the
+ * Wants a computer destroyed, its children with it, and what runs of these go on in: all of them or none. The addresses of their projects are closed at once. Answers the
  * rows that are wanted destroyed from now on, the computer's own last; none where it was so already.
  */
 export const destroyWithChildren = async (
@@ -17,6 +18,11 @@ export const destroyWithChildren = async (
   const gone: Computer[] = [];
   for (const member of await lockFamily(transaction, computerId)) {
     const why = member.id === computerId ? cause : "parent_destroyed";
+    // Its runs are forgotten with it, and with them what they go on in.
+    for (const id of await forksOfRuns(transaction, member.id)) {
+      const fork = await desire(transaction, id, "destroyed", nowMs, "parent_destroyed");
+      if (fork) gone.push(fork);
+    }
     const row = await desire(transaction, member.id, "destroyed", nowMs, why);
     if (!row) continue;
     gone.push(row);

@@ -13,7 +13,9 @@ import {
   getComputer,
   type LifecycleValues,
 } from "../store/computers.ts";
+import { isForkOfRun, isNameSeen } from "../store/children.ts";
 import { promoteComputer } from "../store/lifecycle.ts";
+import { lockAssistant } from "../store/principals.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
 import { admitComputer, nameTaken } from "./admission.ts";
 import { takeUp, type TakenUp } from "./claimed.ts";
@@ -177,6 +179,12 @@ export class Lifecycle {
       throw new HoldfastError("not_found", `there is no computer ${ref} that you may promote`, {
         computer: ref,
       });
+    if (await isForkOfRun(transaction, computer.id))
+      throw new HoldfastError(
+        "wrong_state",
+        `a run goes on in ${computer.name}, which goes with it: fork the computer it is a run of, and let that stay`,
+        { state: "run" },
+      );
     // It counts for whoever it was made for already; only its name is new there.
     if (computer.delegatorId === principal.id) ceilings.changeComputer(principal, { name: computer.name });
     try {
@@ -226,6 +234,7 @@ export class Lifecycle {
     refuseStale("computer", computer, params.if_match);
     const { name, description, size, environment } = params;
     ceilings.changeComputer(principal, { name, size });
+    if (name !== undefined && name !== computer.name) await refuseSeen(transaction, computer, name);
     if (size !== undefined && size !== computer.size)
       await ceilings.growComputer(transaction, principal, computer, size);
     activity.touch(computer.id);
@@ -259,6 +268,19 @@ export class Lifecycle {
 }
 
 const resizeMs = 5_000;
+
+/** Whose the parent is finds a child by name as what is its own: neither may be called as another, whoever names it. */
+const refuseSeen = async (
+  transaction: Transaction,
+  { delegatorId }: Computer,
+  name: string,
+): Promise<void> => {
+  if (delegatorId === null) return;
+  // Names that are given at once take turns.
+  await lockAssistant(transaction, delegatorId);
+  if (await isNameSeen(transaction, delegatorId, name))
+    throw new HoldfastError("name_taken", `there is a computer called ${name} already`, { name });
+};
 
 const lifecycleOf = (params: LifecycleValues): LifecycleValues => ({
   sleep_after_ms: params.sleep_after_ms,

@@ -14,6 +14,8 @@ export interface CeilingCheck {
     principal: Principal,
     wanted: { readonly name: string; readonly size: ComputerSize },
   ): Promise<void>;
+  /** As `createComputer`, of a copy that is made of `of` for whose that is: by the widest of its keys that are good at `nowMs`. */
+  copyComputer(transaction: Transaction, of: Computer, nowMs: number): Promise<void>;
   /** As `createComputer`, of the disk that a computer has with another size. */
   growComputer(
     transaction: Transaction,
@@ -28,7 +30,15 @@ export interface CeilingCheck {
   ): void;
   /**
    * Locks the principal's row until the transaction ends, and throws `ceiling_reached` when one more snapshot of the computers that are its
-   * own, or its children's, is over a ceiling. Take the lock of the computer's row before.
+   * own, or its children's, is over a ceiling; of a child also when it is over that of whose the parent is. Take the lock of the
+   * computer's row before.
    */
-  takeSnapshot(transaction: Transaction, principal: Principal): Promise<void>;
+  takeSnapshot(
+    transaction: Transaction,
+    principal: Principal,
+    computer: Computer,
+    nowMs: number,
+  ): Promise<void>;
+  /** As `takeSnapshot`, of one that nobody asks for: by the keys, good at `nowMs`, of whose the computer and its parent are. */
+  keepSnapshot(transaction: Transaction, computer: Computer, nowMs: number): Promise<void>;
 }

@@ -62,6 +62,8 @@ export const endProcess = async (agent: Agent, id: string, signal: AbortSignal):
   }
 };
 
+const longestCharacter = 4;
+
 /** The end of what a process printed, as text. Undefined when it cannot be read: that must not hold up what it ran on. */
 export const readTail = async (
   agents: Agents,
@@ -79,7 +81,10 @@ export const readTail = async (
         { signal },
       );
     const { captured, total } = await collectOutput(download, most, { merge: true });
-    return captured.bytesOf("stdout", total).toString("utf8");
+    const bytes = captured.bytesOf("stdout", total);
+    // What begins within a character begins with the next one.
+    const cut = process.outputBytes > most ? bytes.findIndex((byte) => (byte & 0xc0) !== 0x80) : 0;
+    return bytes.subarray(cut > 0 && cut < longestCharacter ? cut : 0).toString("utf8");
   } catch (error) {
     if (signal.aborted) throw error;
     return null;

@@ -44,6 +44,8 @@ export class Driver {
   #unhanded: boolean;
   #poke = new AbortController();
   #sinceMs: number;
+  /** Whether the computer it is a run of was unpacked for it. */
+  #unpacked = false;
   /** What it was handed to just now: the first look at it asks nobody again. */
   #handed: { readonly computer: Computer; readonly row: ProcessRow } | undefined;
 
@@ -133,7 +135,14 @@ export class Driver {
       await this.#end(this.#unstarted("it was cancelled"));
       return true;
     }
-    const computer = await this.#place(run);
+    let computer: Computer | undefined;
+    try {
+      computer = await this.#place(run);
+    } catch (error) {
+      if (!(error instanceof HoldfastError && error.code === "ceiling_reached")) throw error;
+      await this.#end(this.#unstarted(error.message));
+      return true;
+    }
     if (!computer) return this.#goneWith();
     const { waking, starting } = this.#parts;
     const isAwake = computer.state === "awake" && computer.desiredState === "awake";
@@ -142,7 +151,8 @@ export class Driver {
       if (this.#poke.signal.aborted) return true;
       const owner = await this.#owner();
       this.#unhanded = false;
-      const where = { computer: awake, woke: isAwake ? null : wokeFrom(computer.state), owner };
+      const woke = this.#unpacked ? "archived" : isAwake ? null : wokeFrom(computer.state);
+      const where = { computer: awake, woke, owner } as const;
       const { on, started } = await starting.run(computer.id, () =>
         handOver(this.#parts, run, specOf(run, definition, awake), where, this.#stopping),
       );
@@ -298,12 +308,22 @@ export class Driver {
   async #place(run: RunRow): Promise<Computer | undefined> {
     const { store } = this.#parts;
     if (run.definition?.place === "fork") {
+      if (run.fork_id === null) await this.#unpack(run);
       const fork = await forkFor(this.#parts, run);
       if (fork) this.#run = { ...this.#run, fork_id: fork.id };
       return fork;
     }
     const computer = this.#computer ?? (await getComputer(store.db, run.computer_id));
     return computer && computer.desiredState !== "destroyed" ? computer : undefined;
+  }
+
+  /** There is nothing to fork of a computer while it is packed. */
+  async #unpack(run: RunRow): Promise<void> {
+    const computer = await getComputer(this.#parts.store.db, run.computer_id);
+    const isPacked = computer?.state === "archived" || computer?.desiredState === "archived";
+    if (!computer || computer.desiredState === "destroyed" || !isPacked) return;
+    await this.#parts.waking.run("", () => this.#reach(computer));
+    this.#unpacked = computer.state === "archived";
   }
 
   /** The process was handed over while the run was ended by others. */

@@ -266,6 +266,15 @@ export class Runs {
 
 const cancelWaitMs = 15_000;
 
+/** At most `most` bytes from `begin`, unless the first character has more. */
+const wholeCharacters = (text: Buffer, begin: number, most: number): Buffer => {
+  const continues = (at: number): boolean => ((text[at] ?? 0) & 0xc0) === 0x80;
+  let end = Math.min(text.length, begin + most);
+  while (end > begin && continues(end)) end -= 1;
+  if (end === begin) for (end = Math.min(text.length, begin + 1); continues(end); end += 1);
+  return text.subarray(begin, end);
+};
+
 const noRun = (id: string): HoldfastError =>
   new HoldfastError("not_found", `there is no run ${id}`, { run: id });
 
@@ -277,7 +286,7 @@ const keptPage = (
   const kept = Buffer.from(run.kept_output ?? "");
   const first = Math.max(0, run.output_bytes - kept.length);
   const from = Math.max(cursor, first);
-  const part = kept.subarray(from - first, from - first + max_bytes);
+  const part = wholeCharacters(kept, from - first, max_bytes);
   return {
     text: part.toString("utf8"),
     next_cursor: from + part.length,

@@ -156,6 +156,8 @@ test("what means nothing is refused with the field and the reason", () => {
   refused({ event: true, atMs: ms("2027-01-01T00:00:00Z") }, "cron");
   for (const cron of ["", "* * * *", "61 * * * *", "0 0 0 0 0 0 2030", "hello", "? * * * *", "0 0 31 2 *"])
     refused({ cron }, "cron");
+  // Without years, whatever the library that reads the rest would say.
+  assert.throws(() => timings.check(timing({ cron: "0 0 0 1 1 * 2030" }), 0), /five fields .* or six/);
   refused({ cron: "* * * * *", timeZone: "Mars/Phobos" }, "time_zone");
   refused({ event: true, timeZone: "" }, "time_zone");
   refused({ atMs: ms("2025-12-31T23:59:59Z") }, "at");

@@ -67,6 +67,12 @@ export class Timings {
     if (timing.cron === null) return;
     if (timing.cron.includes("?"))
       throw invalid("cron", "`?` means another time whenever it is read; write the time");
+    const { length } = timing.cron.split(" ");
+    if (!timing.cron.startsWith("@") && length !== 5 && length !== 6)
+      throw invalid(
+        "cron",
+        "five fields (minute, hour, day, month, weekday), or six with seconds before them",
+      );
     try {
       this.#line(timing);
     } catch (error) {
@@ -135,7 +141,10 @@ const checkZone = (timeZone: string): void => {
   try {
     new Intl.DateTimeFormat("en", { timeZone });
   } catch {
-    throw invalid("time_zone", `there is no time zone ${timeZone}; use an IANA name such as Europe/Berlin`);
+    throw invalid(
+      "time_zone",
+      `there is no time zone ${JSON.stringify(timeZone)}; use an IANA name such as Europe/Berlin`,
+    );
   }
 };
 

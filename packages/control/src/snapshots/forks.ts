@@ -1,4 +1,4 @@
-import { HoldfastError, limits, type OperationParams } from "@holdfast/contract";
+import { HoldfastError, type OperationParams } from "@holdfast/contract";
 import { admitComputer, nameTaken } from "../computers/admission.ts";
 import { destroyWithChildren } from "../computers/destroy.ts";
 import { computerEvent } from "../computers/events.ts";
@@ -7,7 +7,6 @@ import type { Computer } from "../domain/computer.ts";
 import type { OperationContext } from "../domain/handler.ts";
 import type { EphemeralFork, Forks, Origins } from "../domain/snapshots.ts";
 import { getComputer, insertComputer, type LifecycleValues, type NewComputer } from "../store/computers.ts";
-import { countComputers, lockAccount } from "../store/principals.ts";
 import { findSnapshot, getSnapshot, isAwaited, keepSnapshot, type SnapshotRow } from "../store/snapshots.ts";
 import type { Transaction } from "../store/transaction.ts";
 import { type Definitions, storedDefinitions } from "./definitions.ts";
@@ -100,19 +99,11 @@ export class Forking implements Forks, Origins {
   }
 
   async fork(transaction: Transaction, wanted: EphemeralFork): Promise<Computer> {
-    const { clock, events, nodeId } = this.#parts;
+    const { clock, events, nodeId, ceilings } = this.#parts;
     const there = await getComputer(transaction, wanted.id);
     if (there) return there;
     const { of } = wanted;
-    // No key asks for it, so no key's ceilings hold: the account's do.
-    await lockAccount(transaction, of.accountId);
-    const now = await countComputers(transaction, of.principalId);
-    if (now >= limits.computersPerAccount)
-      throw new HoldfastError("ceiling_reached", `there are ${now} computers`, {
-        ceiling: "computers",
-        limit: limits.computersPerAccount,
-        value: now,
-      });
+    await ceilings.copyComputer(transaction, of, clock.now());
     const origin = await this.#passing(transaction, of, of.principalId, null);
     const { id, name, description, lifetimeMs } = wanted;
     try {

@@ -51,9 +51,9 @@ export class Restores implements Restorer {
     const row = await findSnapshot(transaction, computer.id, params.snapshot, { lock: true });
     if (!row) throw noSnapshot(computer, params.snapshot);
     await snapshots.refuseOver(transaction, computer);
-    await ceilings.takeSnapshot(transaction, principal);
-    const id = ids("snapshot");
     const nowMs = clock.now();
+    await ceilings.takeSnapshot(transaction, principal, computer, nowMs);
+    const id = ids("snapshot");
     await snapshots.write(transaction, computer, {
       id,
       kind: "before_restore",

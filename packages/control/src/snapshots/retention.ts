@@ -1,5 +1,6 @@
 import { HoldfastError } from "@holdfast/contract";
 import { type Clock, type Logger, type NewId, Recent } from "@holdfast/kit";
+import type { CeilingCheck } from "../domain/ceilings.ts";
 import type { Computer } from "../domain/computer.ts";
 import { Loop } from "../lib/loop.ts";
 import { getComputer, lockComputer } from "../store/computers.ts";
@@ -11,6 +12,7 @@ import type { Snapshots } from "./snapshots.ts";
 export interface RetentionParts {
   readonly store: Store;
   readonly snapshots: Snapshots;
+  readonly ceilings: Pick<CeilingCheck, "keepSnapshot">;
   readonly ids: NewId;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -82,7 +84,7 @@ export class Retention {
   }
 
   async #take(computer: Computer, slot: Slot): Promise<void> {
-    const { store, snapshots, ids, clock, logger } = this.#parts;
+    const { store, snapshots, ceilings, ids, clock, logger } = this.#parts;
     const id = ids("snapshot");
     const name = slotName(slot, clock.now());
     try {
@@ -91,6 +93,7 @@ export class Retention {
           const locked = await lockComputer(transaction, computer.id);
           if (!locked || !isTakeable(locked)) return undefined;
           await snapshots.refuseOver(transaction, locked);
+          await ceilings.keepSnapshot(transaction, locked, clock.now());
           const { principalId } = locked;
           return snapshots.write(transaction, locked, {
             id,

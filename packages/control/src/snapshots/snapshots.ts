@@ -99,7 +99,7 @@ export class Snapshots {
       await findComputer(transaction, principal, params.computer, { lock: true }),
     );
     await this.refuseOver(transaction, computer);
-    await this.#parts.ceilings.takeSnapshot(transaction, principal);
+    await this.#parts.ceilings.takeSnapshot(transaction, principal, computer, this.#parts.clock.now());
     const { note } = params;
     const row = await this.write(transaction, computer, {
       kind: "manual",

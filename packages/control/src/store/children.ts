@@ -24,6 +24,30 @@ export const isNameSeen = async (db: Transaction, principalId: string, name: str
     .limit(1)
     .executeTakeFirst()) !== undefined;
 
+/** Forks in which runs of the computer go on; also those whose run has just ended. */
+export const forksOfRuns = async (db: Transaction, computerId: string): Promise<readonly string[]> =>
+  (
+    await db
+      .selectFrom("runs")
+      .innerJoin("computers as fork", "fork.id", "runs.fork_id")
+      .select("fork.id")
+      .where("runs.computer_id", "=", computerId)
+      .where("runs.fork_id", "is not", null)
+      .where("runs.fork_gone", "=", false)
+      .where("fork.desired_state", "<>", "destroyed")
+      .execute()
+  ).map(({ id }) => id);
+
+/** Whether a run goes on in it, or has just ended there: then it goes with that. */
+export const isForkOfRun = async (db: Transaction, computerId: string): Promise<boolean> =>
+  (await db
+    .selectFrom("runs")
+    .select("id")
+    .where("fork_id", "=", computerId)
+    .where("fork_gone", "=", false)
+    .limit(1)
+    .executeTakeFirst()) !== undefined;
+
 /** Children that were written down while their parent's destruction was: it did not see them. */
 export const listOrphans = async (db: Database, limit: number): Promise<readonly string[]> =>
   (

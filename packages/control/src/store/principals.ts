@@ -260,6 +260,32 @@ export const revokeKey = async (transaction: Transaction, id: string, nowMs: num
   await Promise.all(revoked.map((key) => announceCredential(transaction, key.id)));
 };
 
+/** The widest that an assistant's good keys allow, each ceiling by itself. Null for who has none: owners, and whose keys have all ended. */
+export const heldCeilings = async (
+  db: Transaction,
+  principalId: string,
+  nowMs: number,
+): Promise<Ceilings | null> => {
+  const rows = await db
+    .selectFrom("keys")
+    .select("ceilings")
+    .where("assistant_id", "=", principalId)
+    .where("revoked_at_ms", "is", null)
+    .where((where) => where.or([where("expires_at_ms", "is", null), where("expires_at_ms", ">", nowMs)]))
+    .execute();
+  const [first, ...others] = rows.map(({ ceilings }) => ceilings);
+  return others.reduce<Ceilings | null>(
+    (widest, one) =>
+      widest && {
+        ...widest,
+        computers: Math.max(widest.computers, one.computers),
+        disk_bytes: Math.max(widest.disk_bytes, one.disk_bytes),
+        snapshots: Math.max(widest.snapshots, one.snapshots),
+      },
+    first ?? null,
+  );
+};
+
 /** Locks the account's row: changes to who there is take turns. */
 export const lockAccount = (transaction: Transaction, accountId: string) =>
   transaction

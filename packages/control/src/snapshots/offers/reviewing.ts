@@ -60,7 +60,7 @@ export class Reviewing {
               offer: offerView(row),
               differences: page.differences.map((one) => ({
                 ...differenceView(one),
-                digest: manifest.get(one.path)?.digest ?? null,
+                ...listedView(manifest.get(one.path)),
               })),
               text,
               truncated: isCut,
@@ -73,6 +73,15 @@ export class Reviewing {
     );
   }
 }
+
+/** What of it is accepted beside its path, and shows nowhere else. */
+const listedView = (
+  entry: ManifestEntry | undefined,
+): Pick<OperationOutput<"offer.diff">["differences"][number], "digest" | "mode" | "target"> => ({
+  digest: entry?.digest ?? null,
+  mode: entry === undefined || entry.kind === "link" ? null : entry.mode.toString(8).padStart(4, "0"),
+  target: entry?.target ?? null,
+});
 
 const positionOf = (cursor: string | undefined): { readonly index: number; readonly after?: string } => {
   const position = decodeCursor(cursor, new RegExp(`^\\d{1,3}:${pathPattern.source.slice(1)}`, "s"));
