@@ -125,6 +125,11 @@ export const declaredOf = (row: Defined): Declared => ({
   time_zone: row.time_zone,
   ...(row.command.command === undefined ? {} : { command: row.command.command }),
   ...(row.command.argv === undefined ? {} : { argv: [...row.command.argv] }),
+  ...mannerOf(row),
+});
+
+/** How it runs what it runs; said in the same way by who declares it and to who reads it. */
+export const mannerOf = (row: Defined) => ({
   cwd: row.command.cwd,
   environment: { ...row.command.environment },
   user: row.command.user,

@@ -3,6 +3,7 @@ import { timestamp, timestampOrNull } from "../lib/timestamp.ts";
 import type { RunRow } from "../store/runs.ts";
 import type { ScheduleRow } from "../store/schedules.ts";
 import { exitView } from "../work/index.ts";
+import { mannerOf } from "./definition.ts";
 
 export type ScheduleView = OperationOutput<"schedule.get">;
 export type RunView = OperationOutput<"run.get">;
@@ -28,17 +29,7 @@ export const scheduleView = (row: ScheduleRow, { owner, last, address }: Schedul
   time_zone: row.time_zone,
   command: row.command.command ?? null,
   argv: row.command.argv === undefined ? null : [...row.command.argv],
-  cwd: row.command.cwd,
-  environment: { ...row.command.environment },
-  user: row.command.user,
-  timeout_ms: row.timeout_ms,
-  missed: row.missed,
-  missed_most: row.missed_most,
-  overlap: row.overlap,
-  retries: row.retries,
-  retry_backoff_ms: row.retry_backoff_ms,
-  retries_per_day: row.retries_per_day,
-  place: row.place,
+  ...mannerOf(row),
   next_slot: timestampOrNull(row.next_slot_ms),
   last_run: last ? runView(last) : null,
   run_address: row.event ? new URL(`/v1/schedules/${row.id}/fire`, address).href : null,

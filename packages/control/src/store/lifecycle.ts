@@ -1,7 +1,7 @@
 import { computerSizes, lifecycleDefaults } from "@holdfast/contract";
 import { sql } from "kysely";
 import type { Computer } from "../domain/computer.ts";
-import { type ComputerRow, toComputer } from "./computers.ts";
+import { type ComputerRow, toComputer } from "./computer-row.ts";
 import type { Database, Transaction } from "./transaction.ts";
 
 const defaultOf = (field: "sleep_after_ms" | "stop_after_ms") =>

@@ -1,9 +1,9 @@
 import { type Selectable, sql } from "kysely";
 import type { ManifestEntry } from "../domain/trees.ts";
-import { visibleTo } from "./computers.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { SnapshotTables } from "./tables/snapshots.ts";
 import type { Database, Transaction } from "./transaction.ts";
+import { visibleTo } from "./visible.ts";
 
 /** Without its manifest, which may have a million bytes. */
 export type OfferRow = Omit<Selectable<SnapshotTables["offers"]>, "manifest">;

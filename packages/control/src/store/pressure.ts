@@ -1,5 +1,5 @@
 import type { Computer } from "../domain/computer.ts";
-import { toComputer } from "./computers.ts";
+import { toComputer } from "./computer-row.ts";
 import type { Database } from "./transaction.ts";
 
 /** Awake ones of this node that may be put to sleep, those first that were used longest ago as far as is written down. */

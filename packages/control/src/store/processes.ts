@@ -2,11 +2,12 @@ import { type Selectable, sql } from "kysely";
 import type { Computer } from "../domain/computer.ts";
 import type { Principal } from "../domain/principal.ts";
 import { type EventValues, eventsChannel } from "./events.ts";
-import { type ComputerRow, toComputer, visibleTo } from "./computers.ts";
+import { type ComputerRow, toComputer } from "./computer-row.ts";
 import { storableJson } from "./storable.ts";
 import type { StoredExit } from "./tables/computers.ts";
 import type { Tables } from "./tables/index.ts";
 import type { Database, Transaction } from "./transaction.ts";
+import { visibleTo } from "./visible.ts";
 
 export type ProcessRow = Selectable<Tables["processes"]>;
 

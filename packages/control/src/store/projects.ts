@@ -1,9 +1,9 @@
 import { type Selectable, sql } from "kysely";
 import type { Principal } from "../domain/principal.ts";
-import { visibleTo } from "./computers.ts";
 import type { Tables } from "./tables/index.ts";
 import type { ProjectDefinition } from "./tables/projects.ts";
 import type { Database, Transaction } from "./transaction.ts";
+import { visibleTo } from "./visible.ts";
 
 export type ProjectRow = Selectable<Tables["projects"]>;
 export type { ProjectDefinition };

@@ -1,12 +1,12 @@
 import { type Selectable, type SelectQueryBuilder, sql } from "kysely";
 import type { Principal } from "../domain/principal.ts";
-import { visibleTo } from "./computers.ts";
 import { type ScheduleRow, schedulesOfProjects } from "./schedules.ts";
 import { storableJson } from "./storable.ts";
 import type { StoredExit } from "./tables/computers.ts";
 import type { Tables } from "./tables/index.ts";
 import type { RunDefinition } from "./tables/schedules.ts";
 import type { Database, Transaction } from "./transaction.ts";
+import { mayBeSeenBy } from "./visible.ts";
 
 export type RunRow = Selectable<Tables["runs"]>;
 export type { RunDefinition };
@@ -356,19 +356,12 @@ export const pruneRuns = async (
 const visible = (
   db: Database | Transaction,
   principal: Principal,
-): SelectQueryBuilder<Tables, "runs" | "schedules" | "computers", RunRow> => {
-  const query = db
+): SelectQueryBuilder<Tables, "runs" | "schedules" | "computers", RunRow> =>
+  db
     .selectFrom("runs")
     .innerJoin("schedules", "schedules.id", "runs.schedule_id")
     .innerJoin("computers", "computers.id", "runs.computer_id")
     .selectAll("runs")
     .where("schedules.state", "<>", "deleted")
     .where("computers.desired_state", "<>", "destroyed")
-    .where("computers.account_id", "=", principal.accountId);
-  const whose = visibleTo(principal);
-  return whose === null
-    ? query
-    : query.where((where) =>
-        where.or([where("computers.principal_id", "=", whose), where("computers.delegator_id", "=", whose)]),
-      );
-};
+    .where(mayBeSeenBy(principal));

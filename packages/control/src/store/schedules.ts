@@ -1,9 +1,10 @@
 import { type Selectable, type SelectQueryBuilder, sql } from "kysely";
 import type { Computer } from "../domain/computer.ts";
 import type { Principal } from "../domain/principal.ts";
-import { getComputers, visibleTo } from "./computers.ts";
+import { getComputers } from "./computers.ts";
 import type { Tables } from "./tables/index.ts";
 import type { Database, Transaction } from "./transaction.ts";
+import { mayBeSeenBy } from "./visible.ts";
 
 export type ScheduleRow = Selectable<Tables["schedules"]>;
 
@@ -299,18 +300,11 @@ export const spendRetry = async (
 const visible = (
   db: Database | Transaction,
   principal: Principal,
-): SelectQueryBuilder<Tables, "schedules" | "computers", ScheduleRow> => {
-  const query = db
+): SelectQueryBuilder<Tables, "schedules" | "computers", ScheduleRow> =>
+  db
     .selectFrom("schedules")
     .innerJoin("computers", "computers.id", "schedules.computer_id")
     .selectAll("schedules")
     .where("schedules.state", "<>", "deleted")
     .where("computers.desired_state", "<>", "destroyed")
-    .where("computers.account_id", "=", principal.accountId);
-  const whose = visibleTo(principal);
-  return whose === null
-    ? query
-    : query.where((where) =>
-        where.or([where("computers.principal_id", "=", whose), where("computers.delegator_id", "=", whose)]),
-      );
-};
+    .where(mayBeSeenBy(principal));
