@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createClient } from "@holdfast/sdk";
+import { createClient, type HoldfastClient } from "@holdfast/sdk";
 import { createComputer, run } from "../../support/computer.ts";
 import { untilState } from "../../support/holding.ts";
 import { answerOf, refused, servedProject } from "../../support/projects.ts";
@@ -221,15 +221,7 @@ test("a child's helper has the child and nothing else, and its key ends with it"
   );
 
   await client.computers.destroy({ computer: parent });
-  await until(
-    "the helper's key is refused",
-    () =>
-      helper.principal.get({}).then(
-        () => false,
-        (error: { code?: string }) => error.code === "unauthenticated",
-      ),
-    { withinMs: hangMs },
-  );
+  await untilRefused(helper);
   await untilGone(child);
 });
 
@@ -246,15 +238,7 @@ test("a promoted child stays when its parent goes, and its helper is let go", as
   const promoted = await client.computers.promote({ computer: child });
   assert.deepEqual([promoted.parent, promoted.expires_at, promoted.owner], [null, null, assistant.id]);
   const helper = createClient({ baseUrl: instance.url, token: made.secret, retries: 0 });
-  await until(
-    "the helper's key is refused",
-    () =>
-      helper.principal.get({}).then(
-        () => false,
-        (error: { code?: string }) => error.code === "unauthenticated",
-      ),
-    { withinMs: hangMs },
-  );
+  await untilRefused(helper);
   await client.computers.destroy({ computer: parent });
   assert.equal((await run(assistant, child, "cat /work/own")).stdout, "own\n");
 });
@@ -266,20 +250,24 @@ test("who loses the key loses the helpers it gave out", async () => {
   const helper = createClient({ baseUrl: instance.url, token: made.secret, retries: 0 });
   assert.equal((await helper.computers.list({})).computers.length, 1);
   await (await instance.owner()).keys.revoke({ key: other.keyId });
-  await until(
-    "the helper's key is refused",
-    () =>
-      helper.principal.get({}).then(
-        () => false,
-        (error: { code?: string }) => error.code === "unauthenticated",
-      ),
-    { withinMs: hangMs },
-  );
+  await untilRefused(helper);
 });
 
 const untilGone = (computer: string): Promise<void> =>
   until(
     `${computer} is destroyed`,
     async () => (await client.computers.get({ computer })).state === "destroyed",
+    { withinMs: hangMs },
+  );
+
+/** Until nobody is let in with the helper's key. */
+const untilRefused = (helper: HoldfastClient): Promise<void> =>
+  until(
+    "the helper's key is refused",
+    () =>
+      helper.principal.get({}).then(
+        () => false,
+        (error: { code?: string }) => error.code === "unauthenticated",
+      ),
     { withinMs: hangMs },
   );

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type AccessRecord, type ControlGatewayMethods, HoldfastError, limits } from "@holdfast/contract";
-import { type Clock, createLogger, type RpcClient, systemClock } from "@holdfast/kit";
+import { createLogger, type RpcClient } from "@holdfast/kit";
+import { steppedClock } from "../../../../test/support/stepped-clock.ts";
 import { createRecords } from "./batch.ts";
 
 const record = (path: string): AccessRecord => ({
@@ -19,16 +20,7 @@ const record = (path: string): AccessRecord => ({
 
 /** Records on their way to a control that does what `take` says; `turn` lets one interval pass. */
 const start = (take: (records: readonly AccessRecord[]) => void) => {
-  let pass = (): void => {};
-  let waits = Promise.withResolvers<void>();
-  const clock: Clock = {
-    ...systemClock,
-    sleep: () =>
-      new Promise((resolve) => {
-        pass = resolve;
-        waits.resolve();
-      }),
-  };
+  const clock = steppedClock();
   const control = {
     call: async (_method: string, { records }: { readonly records: readonly AccessRecord[] }) => {
       take(records);
@@ -39,13 +31,7 @@ const start = (take: (records: readonly AccessRecord[]) => void) => {
   const logger = createLogger({ program: "gateway", now: () => 0, write: () => {} });
   const records = createRecords({ control, clock, logger });
   void records.run(new AbortController().signal);
-  const turn = async (): Promise<void> => {
-    await waits.promise;
-    waits = Promise.withResolvers();
-    pass();
-    await waits.promise;
-  };
-  return { records, turn };
+  return { records, turn: () => clock.step() };
 };
 
 test("records go in order and in messages that control can take", async () => {

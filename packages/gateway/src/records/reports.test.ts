@@ -1,28 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HoldfastError, type ControlGatewayMethods } from "@holdfast/contract";
-import { type Clock, createLogger, type RpcClient, systemClock } from "@holdfast/kit";
+import { createLogger, type RpcClient } from "@holdfast/kit";
+import { steppedClock } from "../../../../test/support/stepped-clock.ts";
 import { createReports } from "./reports.ts";
 
 const project = (number: number): string => `prj_${String(number).padStart(20, "0")}`;
 
 test("each project whose visitors moved bytes is told of once, in messages that control takes, and old news are dropped", async () => {
-  let pass = (): void => {};
-  let waits = Promise.withResolvers<void>();
-  const clock: Clock = {
-    ...systemClock,
-    sleep: () =>
-      new Promise((resolve) => {
-        pass = resolve;
-        waits.resolve();
-      }),
-  };
-  const turn = async (): Promise<void> => {
-    await waits.promise;
-    waits = Promise.withResolvers();
-    pass();
-    await waits.promise;
-  };
+  const clock = steppedClock();
+  const turn = (): Promise<number> => clock.step();
   const told: (readonly string[])[] = [];
   let away = false;
   const control = {
