@@ -6,8 +6,8 @@ import { destroyProjects, touchRoute } from "../store/projects.ts";
 import type { Transaction } from "../store/transaction.ts";
 
 /**
- * Wants a computer destroyed, its children with it, and what runs of these go on in: all of them or none. The addresses of their projects are closed at once. Answers the
- * rows that are wanted destroyed from now on, the computer's own last; none where it was so already.
+ * Wants a computer destroyed, its children with it, and what runs of these go on in: all of them or none. The addresses of their projects are
+ * closed at once. Answers the rows that are wanted destroyed from now on, the computer's own last; none where it was so already.
  */
 export const destroyWithChildren = async (
   transaction: Transaction,
@@ -19,10 +19,8 @@ export const destroyWithChildren = async (
   for (const member of await lockFamily(transaction, computerId)) {
     const why = member.id === computerId ? cause : "parent_destroyed";
     // Its runs are forgotten with it, and with them what they go on in.
-    for (const id of await forksOfRuns(transaction, member.id)) {
-      const fork = await desire(transaction, id, "destroyed", nowMs, "parent_destroyed");
-      if (fork) gone.push(fork);
-    }
+    for (const id of await forksOfRuns(transaction, member.id))
+      gone.push(...(await destroyWithChildren(transaction, id, nowMs, "parent_destroyed")));
     const row = await desire(transaction, member.id, "destroyed", nowMs, why);
     if (!row) continue;
     gone.push(row);

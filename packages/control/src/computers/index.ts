@@ -5,6 +5,7 @@ export { destroyWithChildren } from "./destroy.ts";
 export { type AdmittedComputer, Lifecycle } from "./lifecycle.ts";
 export { Moves } from "./moves.ts";
 export { Reconciler } from "./reconciler.ts";
+export { refuseSmaller } from "./smaller.ts";
 export { Sleeper } from "./sleeper.ts";
 export { computerView } from "./view.ts";
 export { Watch } from "./watch.ts";

@@ -23,6 +23,7 @@ import { findComputer } from "./computers.ts";
 import { destroyWithChildren } from "./destroy.ts";
 import { computerEvent } from "./events.ts";
 import type { Reconciler } from "./reconciler.ts";
+import { refusePacked, refuseSmaller } from "./smaller.ts";
 
 export interface LifecycleParts {
   readonly db: Database;
@@ -235,8 +236,10 @@ export class Lifecycle {
     const { name, description, size, environment } = params;
     ceilings.changeComputer(principal, { name, size });
     if (name !== undefined && name !== computer.name) await refuseSeen(transaction, computer, name);
-    if (size !== undefined && size !== computer.size)
+    if (size !== undefined && size !== computer.size) {
       await ceilings.growComputer(transaction, principal, computer, size);
+      await this.#refuseSmaller(computer, size);
+    }
     activity.touch(computer.id);
     const change: ComputerChange = { name, description, size, environment, ...lifecycleOf(params) };
     try {
@@ -247,6 +250,15 @@ export class Lifecycle {
     } catch (error) {
       throw nameTaken(error, name ?? computer.name);
     }
+  }
+
+  async #refuseSmaller(computer: Computer, size: Computer["size"]): Promise<void> {
+    const { supervisor } = this.#parts;
+    await refuseSmaller(computer, size, async () => {
+      refusePacked(computer);
+      const { usage } = await supervisor.call("usage.read", { computer_id: computer.id });
+      return usage?.disk_bytes ?? 0;
+    });
   }
 
   /** A new size is applied by the supervisor. A computer without a volume gets it when that is made. */

@@ -73,7 +73,9 @@ export class SnapshotCaretaker {
       for (const id of await listOrphans(store.db, pageRows)) await this.#parts.forks.discard(id);
     }
     let there: ReadonlySet<string> | undefined;
-    const isThere = async (id: string): Promise<boolean> => {
+    const isThere = async ({ id, kind }: SnapshotRow): Promise<boolean> => {
+      // Its restore may have had it taken after all others were asked about.
+      if (kind === "before_restore") there = undefined;
       // Asked for after the rows were read: what is in neither was never taken.
       there ??= new Set(
         (await this.#parts.supervisor.call("snapshot.list", {})).snapshots.map((one) => one.snapshot_id),
@@ -90,7 +92,7 @@ export class SnapshotCaretaker {
     return (row.operation_id !== null && running.has(row.operation_id)) || snapshots.isWorkedOn(row.id);
   }
 
-  async #judge(row: SnapshotRow, isThere: (id: string) => Promise<boolean>): Promise<void> {
+  async #judge(row: SnapshotRow, isThere: (row: SnapshotRow) => Promise<boolean>): Promise<void> {
     const { store, snapshots, logger } = this.#parts;
     if (row.state === "deleting") {
       await snapshots
@@ -101,11 +103,11 @@ export class SnapshotCaretaker {
       return;
     }
     // The reconciler takes these itself, and then says so.
-    if (row.kind === "passing" || row.kind === "before_restore") {
-      if (!(await isAwaited(store.db, row.id))) await snapshots.discard(row.id);
-      return;
-    }
-    if (await isThere(row.id)) return this.#keep(row);
+    const isReconcilers = row.kind === "passing" || row.kind === "before_restore";
+    if (isReconcilers && (await isAwaited(store.db, row.id))) return;
+    if (row.kind === "passing") return snapshots.discard(row.id);
+    // One of before a restore, too: that was given up, perhaps after the files were replaced, or has ended since the row was read.
+    if (await isThere(row)) return this.#keep(row);
     // It may have been kept, by who worked on it, since it was listed.
     const now = await getSnapshot(store.db, row.id);
     if (now?.state === "taking") await snapshots.discard(row.id);

@@ -55,6 +55,7 @@ export class Children {
     const parent = await findComputer(transaction, principal, params.computer, { lock: true });
     const size = params.size ?? parent.size;
     await this.#refuse(transaction, parent, params.name, size);
+    await forking.refuseSmaller(parent, size);
     const consequence = consequenceOf(principal, params.consequence);
     const nowMs = clock.now();
     // The account's row before the assistant's, as where owners make keys.

@@ -2,7 +2,7 @@ import { HoldfastError, type OperationParams } from "@holdfast/contract";
 import { admitComputer, nameTaken } from "../computers/admission.ts";
 import { destroyWithChildren } from "../computers/destroy.ts";
 import { computerEvent } from "../computers/events.ts";
-import { findComputer, type Reconciler } from "../computers/index.ts";
+import { findComputer, type Reconciler, refuseSmaller } from "../computers/index.ts";
 import type { Computer } from "../domain/computer.ts";
 import type { OperationContext } from "../domain/handler.ts";
 import type { EphemeralFork, Forks, Origins } from "../domain/snapshots.ts";
@@ -50,6 +50,7 @@ export class Forking implements Forks, Origins {
     const { principal, operationId } = context;
     const { name, description, lifetime_ms: lifetimeMs } = params;
     const of = await findComputer(transaction, principal, params.computer, { lock: true });
+    await this.refuseSmaller(of, params.size ?? of.size);
     const origin = await this.origin(transaction, context, of, params.snapshot);
     const computer = await this.write(transaction, operationId, of, origin, (copied) =>
       admitComputer(this.#parts, transaction, {
@@ -63,6 +64,15 @@ export class Forking implements Forks, Origins {
       }),
     );
     return { target: computer.id, computer };
+  }
+
+  /** Throws `wrong_state` where a copy of that size would hold less than `of` and its snapshots do. */
+  async refuseSmaller(of: Computer, size: Computer["size"]): Promise<void> {
+    const { supervisor } = this.#parts;
+    await refuseSmaller(of, size, async () => {
+      const { usage } = await supervisor.call("usage.read", { computer_id: of.id });
+      return usage?.disk_bytes ?? 0;
+    });
   }
 
   /** The snapshot that is meant, locked; without `ref` one of how the locked computer is now, which is still to be taken. */
