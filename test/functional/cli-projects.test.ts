@@ -44,6 +44,7 @@ test("a project is made, shown, changed, deployed, compared and brought back", {
   assert.match(list, new RegExp(`^${slug} +running +private +${project.address} +${name} `, "m"));
   const shown = await good(cli, ["projects", "show", slug]);
   assert.match(shown, new RegExp(`^address: +${project.address}$`, "m"));
+  assert.match(shown, new RegExp(`^computer: +${name}$`, "m"));
   assert.match(shown, /^shop-web +ready +\d+ +0 /m);
 
   const form = JSON.parse(await good(cli, ["projects", "show", slug, "--definition"])) as {

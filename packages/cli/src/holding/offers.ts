@@ -3,8 +3,8 @@ import type { Override } from "../commands/from-operation.ts";
 import { shownOnce } from "../commands/shown-once.ts";
 import { offerText } from "../present/holding.ts";
 import { print } from "../present/index.ts";
+import { withNames } from "../present/names.ts";
 import { diffForTerminal } from "../projects/diff.ts";
-import { computerNames, named } from "./names.ts";
 
 /** Verbs about children and what they offer. */
 export const offerOverrides = {
@@ -17,16 +17,15 @@ export const offerOverrides = {
   "offer.list": {
     show: async (app, output) => {
       const { offers, ...page } = output as OperationOutput<"offer.list">;
-      const names = await computerNames(app, offers);
-      await print(app, "offer.list", { offers: named(offers, "child", names), ...page });
+      const shown = await withNames(app, offers, { child: "computer" });
+      await print(app, "offer.list", { offers: shown, ...page });
     },
   },
   "offer.diff": {
     show: async (app, output) => {
       const { offer, differences, text, truncated } = output as OperationOutput<"offer.diff">;
       const { console } = app;
-      const names = await computerNames(app, [offer]);
-      const [shown = offer] = named(named([offer], "child", names), "parent", names);
+      const [shown = offer] = await withNames(app, [offer], { child: "computer", parent: "computer" });
       await console.out(`${offerText(shown, { now: app.now(), width: console.width })}\n`);
       await print(app, "offer.diff", { differences });
       if (text !== "")

@@ -222,10 +222,12 @@ test("the key of an event schedule goes into a private file, and from there to i
   assert.equal(authorization, undefined, "nobody's key is sent where none is needed");
 });
 
-test("lists name computers and schedules as people do", async (context) => {
+test("computers and schedules are named as people do, in lists and alone, and by their ids for programs", async (context) => {
   const { cli } = await against(context, (line) => {
     if (line.startsWith("GET /v1/computers")) return { computers: [{ id: schedule.computer, name: "box" }] };
+    if (line.startsWith(`GET /v1/schedules/${schedule.id}`)) return schedule;
     if (line.startsWith("GET /v1/schedules")) return { schedules: [schedule], next_cursor: null };
+    if (line.startsWith("GET /v1/runs/run_")) return run({});
     return {
       runs: [run({ state: "succeeded", exit: { kind: "exited", code: 0 }, ended_at: at, duration_ms: 1500 })],
       next_cursor: null,
@@ -240,6 +242,16 @@ test("lists name computers and schedules as people do", async (context) => {
     (await cli(["runs", "list"])).stdout,
     /^run_0+1 {2}nightly {3}slot {3}succeeded {2}0 .* 1\.5s /m,
   );
+  assert.match((await cli(["schedules", "show", schedule.id])).stdout, /^computer: +box$/m);
+  assert.match(
+    (await cli(["runs", "show", run({}).id])).stdout,
+    /^schedule: +nightly$[\s\S]*^computer: +box$/m,
+  );
+  const { computer } = JSON.parse((await cli(["schedules", "show", schedule.id, "--json"])).stdout) as Record<
+    string,
+    unknown
+  >;
+  assert.equal(computer, schedule.computer);
 });
 
 test("a snapshot becomes a file and a file a computer, whole or not at all", async (context) => {

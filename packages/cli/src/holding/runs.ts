@@ -6,8 +6,8 @@ import type { Override } from "../commands/from-operation.ts";
 import { untilInterrupted } from "../commands/until-interrupted.ts";
 import { exitCodes, ExitWith, explain } from "../errors.ts";
 import { print } from "../present/index.ts";
+import { showNamed, withNames } from "../present/names.ts";
 import { LogText, shownText } from "../terminal/log-text.ts";
-import { named, scheduleNames } from "./names.ts";
 
 type Run = OperationOutput<"run.get">;
 
@@ -15,12 +15,11 @@ export const runOverrides = {
   "run.list": {
     show: async (app, output) => {
       const { runs, ...page } = output as OperationOutput<"run.list">;
-      await print(app, "run.list", {
-        runs: named(runs, "schedule", await scheduleNames(app, runs)),
-        ...page,
-      });
+      const shown = await withNames(app, runs, { schedule: "schedule" });
+      await print(app, "run.list", { runs: shown, ...page });
     },
   },
+  "run.get": { show: showNamed("run.get") },
   "run.output": {
     show: async (app, output) => {
       const part = output as OperationOutput<"run.output">;

@@ -6,7 +6,7 @@ import { oneLine } from "../config/contexts.ts";
 import { readPrivateFile } from "../config/private-file.ts";
 import { exitCodes, ExitWith } from "../errors.ts";
 import { print } from "../present/index.ts";
-import { computerNames, named, projectSlugs } from "./names.ts";
+import { showNamed, withNames } from "../present/names.ts";
 import { followRun } from "./runs.ts";
 
 /** Schedule verbs that take or show more than fields. */
@@ -38,11 +38,11 @@ export const scheduleOverrides = {
   "schedule.list": {
     show: async (app, output) => {
       const { schedules, ...page } = output as OperationOutput<"schedule.list">;
-      const placed = named(schedules, "computer", await computerNames(app, schedules));
-      const shown = named(placed, "project", await projectSlugs(app, schedules));
+      const shown = await withNames(app, schedules, { computer: "computer", project: "project" });
       await print(app, "schedule.list", { schedules: shown, ...page });
     },
   },
+  "schedule.get": { show: showNamed("schedule.get") },
   "schedule.preview": {
     complete: (_app, input) => {
       if (["schedule", "cron", "every_ms", "at"].every((name) => input[name] === undefined))

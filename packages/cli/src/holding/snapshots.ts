@@ -10,8 +10,10 @@ import { addOptions, inputOf } from "../options/add-options.ts";
 import { fieldsOf } from "../options/fields.ts";
 import { commandWords } from "../options/words.ts";
 import { print } from "../present/index.ts";
+import { showNamed } from "../present/names.ts";
 
 export const snapshotOverrides = {
+  "snapshot.get": { show: showNamed("snapshot.get") },
   "snapshot.restore": {
     show: async (app, output) => {
       const { computer, before } = output as OperationOutput<"snapshot.restore">;

@@ -1,9 +1,10 @@
-import { limits, type OperationOutput, operations } from "@holdfast/contract";
+import { type OperationOutput, operations } from "@holdfast/contract";
 import type { App } from "../app.ts";
 import { call, type Override } from "../commands/from-operation.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import { collect } from "../options/add-options.ts";
 import { print } from "../present/index.ts";
+import { showNamed, withNames } from "../present/names.ts";
 import { definitionText, readDefinition } from "./definition.ts";
 import { type Deployed, showDeployed } from "./deployed.ts";
 import { diffForTerminal } from "./diff.ts";
@@ -21,12 +22,8 @@ export const projectOverrides = {
   "project.list": {
     show: async (app, output) => {
       const { projects, ...page } = output as OperationOutput<"project.list">;
-      const names = projects.length === 0 ? new Map<string, string>() : await computerNames(app);
-      const named = projects.map((project) => ({
-        ...project,
-        computer: names.get(project.computer) ?? project.computer,
-      }));
-      await print(app, "project.list", { projects: named, ...page });
+      const shown = await withNames(app, projects, { computer: "computer" });
+      await print(app, "project.list", { projects: shown, ...page });
     },
   },
   "project.get": {
@@ -34,7 +31,8 @@ export const projectOverrides = {
       command.option("--definition", "Print what it runs, as the content of a holdfast.json"),
     run: async ({ app, input, values }) => {
       const project = (await call(app, operations["project.get"], input)) as Project;
-      if (values["definition"] !== true) return print(app, "project.get", project);
+      if (values["definition"] !== true)
+        return app.json ? print(app, "project.get", project) : showNamed("project.get")(app, project);
       await app.console.out(
         app.json ? `${JSON.stringify(project.definition)}\n` : definitionText(project.definition),
       );
@@ -117,12 +115,6 @@ const deployed = async (
   name: "project.deploy" | "project.restore",
   { app, input, idempotencyKey }: Parameters<NonNullable<Override["run"]>>[0],
 ): Promise<void> => showDeployed(app, (await call(app, operations[name], input, idempotencyKey)) as Deployed);
-
-/** People know computers by name. */
-const computerNames = async (app: App): Promise<ReadonlyMap<string, string>> => {
-  const { computers } = await (await app.client()).computers.list({ limit: limits.pageSizeMax });
-  return new Map(computers.map(({ id, name }) => [id, name]));
-};
 
 const versionOf = async (app: App, input: Readonly<Record<string, unknown>>): Promise<string> =>
   (await (await app.client()).projects.get({ project: String(input["project"]) })).version;
