@@ -6,22 +6,17 @@ import { join } from "node:path";
 import { after } from "node:test";
 import { controlLauncherMethods, type OperationInput, socketPath } from "@holdfast/contract";
 import { createRpcClient, systemClock } from "@holdfast/kit";
+import { type ProgramStatus, readSettings } from "@holdfast/launcher";
 import { createClient, type HoldfastClient } from "@holdfast/sdk";
 import { root } from "../../tools/node24.mjs";
 import { compileCache } from "./compile-cache.ts";
 import { onInterruption } from "./interruption.ts";
 import { leftovers } from "./leaks.ts";
+import { readPrograms } from "./programs.ts";
 import { until } from "./until.ts";
 
 /** Name of the instance that a whole test run shares; the runner sets it and takes the instance down at the end. */
 const sharedName = process.env["HOLDFAST_TEST_INSTANCE"];
-
-export interface ProgramView {
-  readonly name: string;
-  readonly pid: number | null;
-  readonly keeper_pid: number | null;
-  readonly ready: boolean;
-}
 
 export interface Assistant {
   readonly id: string;
@@ -52,7 +47,7 @@ export interface Instance {
   ownerToken(): Promise<string>;
   /** A new assistant with a key of its own. */
   assistant(ceilings?: OperationInput<"key.create">["ceilings"]): Promise<Assistant>;
-  programs(): Promise<Readonly<Record<string, ProgramView>>>;
+  programs(): Promise<Readonly<Record<string, ProgramStatus>>>;
   /** `holdfast up` again, with these additions to its environment and flags. */
   up(environment?: Readonly<Record<string, string>>, flags?: readonly string[]): Promise<void>;
   /** Runs what the systemd unit runs, and starts it again a second after it failed, as the unit does, until `down`. */
@@ -85,7 +80,7 @@ export const usePrivateInstance = (
   label: string,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Instance> => {
-  const opened = openInstance(`${label}-${process.pid.toString(36)}`.slice(0, 16), environment);
+  const opened = openInstance(`${label}-${process.pid.toString(36)}`.slice(0, 16), environment, pools.small);
   after(async () => {
     const instance = await opened;
     await instance.down({ deleteData: true });
@@ -111,15 +106,20 @@ const checkLeaks = async (instance: Instance): Promise<void> => {
   );
 };
 
+/** Taken from the host's disk in full, by several instances at a time. A shared one has room for disks that are filled; others need little. */
+const pools = { roomy: "10G", small: "3G" } as const;
+
 /** An instance that the caller takes down. */
 export const openInstance = async (
   name: string,
   always: Readonly<Record<string, string>> = {},
+  poolSize: string = pools.roomy,
 ): Promise<Instance> => {
   const data = `/var/lib/holdfast-${name}`;
   const flags = ["--instance", name, "--data", data];
+  const pool = ["--pool-size", poolSize];
   const up: Instance["up"] = async (environment = {}, more = []) => {
-    await holdfast(["up", "--bare", "--pool-size", "10G", ...flags, ...more], { ...always, ...environment });
+    await holdfast(["up", "--bare", ...pool, ...flags, ...more], { ...always, ...environment });
   };
   const units: { stop(): Promise<void> }[] = [];
   let forget = (): void => undefined;
@@ -138,10 +138,12 @@ export const openInstance = async (
     if (sharedName !== name) await down({ deleteData: true }).catch(() => undefined);
     throw error;
   }
-  const settings = JSON.parse(await readFile(join(data, "instance.json"), "utf8")) as Settings;
+  const settings = await readSettings(data);
+  if (!settings?.projects) throw new Error(`${data} holds no settings of an instance with projects`);
+  const { projects } = settings;
   const [address = ""] = settings.listen;
   const url = `http://${address}`;
-  const [projectsAddress = ""] = settings.projects.listen;
+  const [projectsAddress = ""] = projects.listen;
   const ownerFile = join(data, "test-owner.json");
 
   const firstOwner = async (): Promise<Owner> => {
@@ -169,10 +171,10 @@ export const openInstance = async (
     url,
     port: Number(address.split(":")[1]),
     projects: {
-      domain: settings.projects.domain,
+      domain: projects.domain,
       port: Number(projectsAddress.split(":")[1]),
       url: `http://${projectsAddress}`,
-      ask: `http://${settings.projects.ask}`,
+      ask: `http://${projects.ask}`,
     },
     shortId: settings.short_id,
     uids: { base: settings.uid_base, count: settings.uid_count },
@@ -191,13 +193,10 @@ export const openInstance = async (
         once: createClient({ baseUrl: url, token: made.secret, retries: 0 }),
       };
     },
-    programs: async () => {
-      const { stdout } = await holdfast(["status", "--json", ...flags], {}, [0, 3]);
-      const { programs } = JSON.parse(stdout) as { readonly programs: readonly ProgramView[] };
-      return Object.fromEntries(programs.map((program) => [program.name, program]));
-    },
+    programs: async () =>
+      Object.fromEntries((await readPrograms(settings)).map((program) => [program.name, program])),
     up,
-    keepUp: () => void units.push(keepUp(["run", "--pool-size", "10G", ...flags], always)),
+    keepUp: () => void units.push(keepUp(["run", ...pool, ...flags], always)),
     down,
     leftovers: (computers) =>
       leftovers(
@@ -217,21 +216,13 @@ export const openInstance = async (
 /** Whether the control of this instance says that all is ready. */
 const serves = async (data: string): Promise<boolean> => {
   try {
-    const settings = JSON.parse(await readFile(join(data, "instance.json"), "utf8")) as Settings;
-    const answer = await fetch(`http://${settings.listen[0]}/healthz`);
+    const settings = await readSettings(data);
+    const answer = await fetch(`http://${settings?.listen[0]}/healthz`);
     return ((await answer.json()) as { readonly ready: boolean }).ready;
   } catch {
     return false;
   }
 };
-
-interface Settings {
-  readonly short_id: string;
-  readonly uid_base: number;
-  readonly uid_count: number;
-  readonly listen: readonly string[];
-  readonly projects: { readonly domain: string; readonly listen: readonly string[]; readonly ask: string };
-}
 
 interface Owner {
   readonly token: string;
@@ -307,8 +298,7 @@ const start = (
 const holdfast = (
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-  accepted: readonly number[] = [0],
-): Promise<{ readonly stdout: string }> =>
+): Promise<void> =>
   new Promise((resolve, reject) => {
     const child = start(argv, environment, "pipe");
     let stdout = "";
@@ -317,7 +307,7 @@ const holdfast = (
     child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
     child.once("error", reject);
     child.once("close", (code) => {
-      if (accepted.includes(code ?? -1)) resolve({ stdout });
+      if (code === 0) resolve();
       else reject(new Error(`holdfast ${argv.join(" ")} ended with ${code}:\n${stderr}${stdout}`));
     });
   });

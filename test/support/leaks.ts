@@ -115,20 +115,26 @@ const subvolumes = async (
   });
 };
 
+/** The path and all below it. */
+const readAll = async (path: string): Promise<readonly string[]> => [
+  path,
+  ...(await readdir(path, { recursive: true }).catch(() => [])).map((name) => join(path, name)),
+];
+
+/** Not what the program tree holds, which is some forty thousand files of ours. */
 const files = async (of: TracedInstance, snapshots: ReadonlyMap<string, string>): Promise<Trace[]> => {
   const facts = (await names(join(of.pool, "supervisor/facts"))).map((name) =>
     join(of.pool, "supervisor/facts", name),
   );
-  const inRun = (await readdir(of.run, { recursive: true }).catch(() => []))
-    .filter((path) => !path.startsWith("tree/"))
-    .map((path) => join(of.run, path));
+  const inRun = (await names(of.run)).filter((name) => name !== "tree");
+  const below = await Promise.all(inRun.map((name) => readAll(join(of.run, name))));
   const ofSnapshots = [...snapshots].map(([snapshot, computer]) => ({
     kind: "file",
     what: `facts of ${snapshot}`,
     computer,
   }));
   return [
-    ...[...facts, ...inRun].map((path) => ({ kind: "file", what: path, computer: ownerOf(path) })),
+    ...[...facts, ...below.flat()].map((path) => ({ kind: "file", what: path, computer: ownerOf(path) })),
     ...ofSnapshots,
   ];
 };

@@ -14,7 +14,7 @@ export interface ProgramStatus {
 
 /** Asks one program how it is. Never throws: what goes wrong is the detail. */
 export const readProgramStatus = async (
-  plan: ProgramPlan,
+  plan: Pick<ProgramPlan, "name" | "health">,
   places: { readonly records: string },
 ): Promise<ProgramStatus> => {
   const record = await readRecord(recordPath(places, plan.name));
