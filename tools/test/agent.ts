@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { root } from "../node24.mjs";
-import type { Tally } from "./run-files.ts";
+import type { Tally } from "./run-file.ts";
 
 /** The agent's Rust tests. Sums cargo's own `test result` lines; a build that fails is one failure. */
 export const runAgentTests = async (signal: AbortSignal): Promise<Tally> => {

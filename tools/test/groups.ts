@@ -1,26 +1,23 @@
-/** What `npm test` runs, in this order. A group with fewer files than `atLeast` fails: a glob that matches nothing proves nothing. */
+/** What `npm test` runs. A group with fewer files than `atLeast` fails: a glob that matches nothing proves nothing. */
 export interface Group {
   readonly name: string;
   readonly files: readonly string[];
   readonly atLeast: number;
-  /** Test files side by side. Of those that share the run's instance, one at a time (lanes.ts). */
-  readonly concurrency: number;
-  /** Files that take all of the host or measure it: one at a time and beside nothing, after the others. Each is one of `files`. */
+  /** Files that take all of the host or measure it: one at a time and beside nothing, after all others. Each is one of `files`. */
   readonly alone?: readonly string[];
   /** Only in `npm run test:long`. */
   readonly long?: boolean;
 }
 
 export const groups: readonly Group[] = [
-  { name: "unit", files: ["packages/*/src/**/*.test.ts", "tools/**/*.test.ts"], atLeast: 20, concurrency: 2 },
-  { name: "repo", files: ["test/repo/**/*.test.ts"], atLeast: 4, concurrency: 2 },
-  { name: "ecosystem", files: ["test/ecosystem/**/*.test.ts"], atLeast: 8, concurrency: 2 },
-  { name: "functional", files: ["test/functional/**/*.test.ts"], atLeast: 13, concurrency: 2 },
+  { name: "unit", files: ["packages/*/src/**/*.test.ts", "tools/**/*.test.ts"], atLeast: 20 },
+  { name: "repo", files: ["test/repo/**/*.test.ts"], atLeast: 4 },
+  { name: "ecosystem", files: ["test/ecosystem/**/*.test.ts"], atLeast: 8 },
+  { name: "functional", files: ["test/functional/**/*.test.ts"], atLeast: 13 },
   {
     name: "security",
     files: ["test/security/**/*.test.ts"],
     atLeast: 13,
-    concurrency: 2,
     alone: [
       // Fork bombs, endless output, full disks; and what that costs others is looked at.
       "test/security/83-92-exhaustion.test.ts",
@@ -29,8 +26,8 @@ export const groups: readonly Group[] = [
       "test/security/97-visitors.test.ts",
     ],
   },
-  { name: "reliability", files: ["test/reliability/**/*.test.ts"], atLeast: 6, concurrency: 2 },
-  { name: "long", files: ["test/**/*.long.ts"], atLeast: 2, concurrency: 1, long: true },
+  { name: "reliability", files: ["test/reliability/**/*.test.ts"], atLeast: 6 },
+  { name: "long", files: ["test/**/*.long.ts"], atLeast: 2, long: true },
 ];
 
 /** One run of everything ends within this, or fails. */
@@ -38,3 +35,12 @@ export const runLimitMs = 60 * 60_000;
 
 /** One test file ends within this, or fails. Generous: machines are slow and shared. */
 export const fileLimitMs = { normal: 10 * 60_000, long: 120 * 60_000 } as const;
+
+/**
+ * Test files side by side, whatever their groups, and how many of these lanes have an instance that their files share. More than the two cores
+ * of the smallest machine, for files wait for other programs much of their time. Long rounds measure, so there is one at a time.
+ */
+export const lanes = { normal: { all: 3, withInstance: 2 }, long: { all: 1, withInstance: 1 } } as const;
+
+/** Fewer files that share an instance than this are not worth a second one. */
+export const filesPerInstance = 6;

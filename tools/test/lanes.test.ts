@@ -3,38 +3,48 @@ import { globSync } from "node:fs";
 import { test } from "node:test";
 import { root } from "../node24.mjs";
 import { groups } from "./groups.ts";
-import { lanesOf } from "./lanes.ts";
+import { inOrder, isShared, queueOf, type TestFile } from "./lanes.ts";
 
 /** Put together here, so that this file itself is not taken for one of them. */
 const calls = (name: string): string => `const used = await ${name}();`;
-const texts: Readonly<Record<string, string>> = {
-  a: calls("useInstance"),
-  b: calls("usePrivateInstance"),
-  c: calls("useComputer"),
-  d: calls("usePostgres"),
-  e: calls("useRest"),
-};
-const lanes = (concurrency: number, ...alone: string[]) =>
-  lanesOf(Object.keys(texts), (file) => texts[file] ?? "", { concurrency, alone: new Set(alone) });
+const file = (path: string, shared: boolean, alone = false): TestFile => ({
+  path,
+  group: "group",
+  shared,
+  alone,
+});
 
-test("files that share the instance are one at a time, others beside them, and some beside nothing", () => {
-  assert.deepEqual(lanes(2, "d", "e"), [
-    [
-      { files: ["a", "c"], concurrency: 1, shared: true },
-      { files: ["b"], concurrency: 1, shared: false },
-    ],
-    [{ files: ["d"], concurrency: 1, shared: false }],
-    [{ files: ["e"], concurrency: 1, shared: true }],
+test("a file shares the run's instance by what it calls, and not when it has one of its own", () => {
+  for (const name of ["useInstance", "useAssistant", "useComputer", "useRest"])
+    assert.equal(isShared(calls(name)), true, name);
+  for (const name of ["usePrivateInstance", "usePostgres", "useHosted"])
+    assert.equal(isShared(calls(name)), false, name);
+});
+
+test("lanes with an instance take the files that share it first, the others take none of them, and each file runs once", () => {
+  const queue = queueOf([
+    file("a", true),
+    file("b", false),
+    file("c", true),
+    file("d", true, true),
+    file("e", false),
+    file("f", false),
   ]);
-  assert.deepEqual(lanes(2, "a", "c", "e")[0], [{ files: ["b", "d"], concurrency: 2, shared: false }]);
+  const taken = [true, false, true, true, false, false].map((withInstance) => queue.next(withInstance)?.path);
+  assert.deepEqual(taken, ["a", "b", "c", "e", "f", undefined]);
+  assert.equal(queue.next(true), undefined);
   assert.deepEqual(
-    lanes(1).map((round) => round.length),
-    [1, 1],
-    "without concurrency one lane after the other",
+    queue.alone.map(({ path }) => path),
+    ["d"],
   );
+});
+
+test("files that bring up much are first", () => {
+  const texts: Readonly<Record<string, string>> = { b: calls("usePrivateInstance"), d: calls("useCellHost") };
+  const files = ["a", "b", "c", "d"].map((path) => file(path, false));
   assert.deepEqual(
-    lanesOf([], () => "", { concurrency: 2, alone: new Set() }),
-    [],
+    inOrder(files, (path) => texts[path] ?? "").map(({ path }) => path),
+    ["b", "d", "a", "c"],
   );
 });
 
@@ -42,7 +52,7 @@ test("the files that a group runs alone are files of it", () => {
   for (const { name, files, alone = [] } of groups) {
     const there = globSync([...files], { cwd: root, exclude: ["**/node_modules/**"] });
     assert.deepEqual(
-      alone.filter((file) => !there.includes(file)),
+      alone.filter((path) => !there.includes(path)),
       [],
       name,
     );

@@ -1,36 +1,44 @@
-/** Files that run `concurrency` at a time, all with the run's instance or all without it. */
-export interface Lane {
-  readonly files: readonly string[];
-  readonly concurrency: number;
+/** A file of a run. */
+export interface TestFile {
+  readonly path: string;
+  readonly group: string;
+  /** Uses an instance that other files of the run use before and after it. */
   readonly shared: boolean;
+  /** Beside nothing, after all others. */
+  readonly alone: boolean;
 }
 
-/** The ways by which a test file comes to the instance that the run shares (test/support). */
+/** The ways by which a test file comes to an instance that the run shares (test/support). */
 const usesInstance = /\buse(Instance|Assistant|Computer|Rest)\(/;
+/** Those that bring up much of their own; they last longest. */
+const bringsUp = /\buse(PrivateInstance|Bench|CellHost|Hosted)\(/;
 
 /**
- * What runs side by side, round after round. Files that share the run's instance see all of it and take its computers away at their end, so
- * there is one of them at a time; beside it run those that have all they need to themselves. One that is taken for the latter by mistake gets
- * an instance of its own, as without a runner.
+ * Files that share an instance see all of it and take its computers away at their end, so of one instance there is one of them at a time. One
+ * that is taken for another by mistake gets an instance of its own, as without a runner.
  */
-export const lanesOf = (
-  files: readonly string[],
-  textOf: (file: string) => string,
-  { concurrency, alone }: { readonly concurrency: number; readonly alone: ReadonlySet<string> },
-): readonly (readonly Lane[])[] => {
-  const isShared = (file: string): boolean => usesInstance.test(textOf(file));
-  const together = files.filter((file) => !alone.has(file));
-  const shared = together.filter(isShared);
-  const others = together.filter((file) => !isShared(file));
-  const beside = shared.length > 0 ? concurrency - 1 : concurrency;
-  const lanes = [
-    { files: shared, concurrency: 1, shared: true },
-    { files: others, concurrency: Math.max(beside, 1), shared: false },
-  ].filter((lane) => lane.files.length > 0);
-  const rounds = concurrency > 1 ? [lanes] : lanes.map((lane) => [lane]);
-  const last = files.filter((file) => alone.has(file));
-  return [
-    ...rounds,
-    ...last.map((file) => [{ files: [file], concurrency: 1, shared: isShared(file) }]),
-  ].filter((round) => round.length > 0);
+export const isShared = (text: string): boolean => usesInstance.test(text);
+
+/** Long ones first, so that none of them is under way alone at the end; else as they stand. */
+export const inOrder = (files: readonly TestFile[], textOf: (path: string) => string): readonly TestFile[] =>
+  files.toSorted((a, b) => Number(bringsUp.test(textOf(b.path))) - Number(bringsUp.test(textOf(a.path))));
+
+/** Hands out files to lanes, each once. */
+export interface Queue {
+  /** A lane with an instance takes files that share one as long as there are any, then the others; a lane without only the others. */
+  next(withInstance: boolean): TestFile | undefined;
+  /** Those that run alone, once the lanes are through. */
+  readonly alone: readonly TestFile[];
+  readonly shared: number;
+}
+
+export const queueOf = (files: readonly TestFile[]): Queue => {
+  const together = files.filter(({ alone }) => !alone);
+  const shared = together.filter((file) => file.shared);
+  const others = together.filter((file) => !file.shared);
+  return {
+    shared: shared.length,
+    alone: files.filter(({ alone }) => alone),
+    next: (withInstance) => (withInstance ? shared.shift() : undefined) ?? others.shift(),
+  };
 };

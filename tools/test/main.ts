@@ -1,9 +1,9 @@
 /**
- * `npm test`: every group of `groups.ts`, then the agent's own tests. The last line is the sum, `N passed, N failed`.
+ * `npm test`: the files of every group of `groups.ts` side by side, and the agent's own tests. The last line is the sum, `N passed, N failed`.
  *
  * usage: main.ts [--long] [--except group]… [group or part of a file name]…
  */
-import { existsSync, globSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -12,7 +12,10 @@ import { run } from "../check/run.ts";
 import { runAgentTests } from "./agent.ts";
 import { prepareHost } from "./prepare-host.ts";
 import { groups, runLimitMs, type Group } from "./groups.ts";
-import { runFiles, type Tally } from "./run-files.ts";
+import { isShared, type TestFile } from "./lanes.ts";
+import { reportOf, sumOf } from "./report.ts";
+import type { Tally } from "./run-file.ts";
+import { runFiles } from "./run-files.ts";
 import { shareAmongFiles } from "./shared.ts";
 
 const main = async (): Promise<void> => {
@@ -33,38 +36,46 @@ const main = async (): Promise<void> => {
     total.passed += passed;
     total.failed += failed;
   };
-  // The files that need a running Holdfast share one instance (test/support/instance.ts); the first of them brings it up.
-  const instance = `t${process.pid.toString(36)}`;
+  // The files that need a running Holdfast share an instance (test/support/instance.ts), one for each lane of files that do; the first file
+  // of a lane brings it up.
+  const instance = (lane: number): string => `t${process.pid.toString(36)}${lane === 0 ? "" : `-${lane}`}`;
+  const down = async (name: string): Promise<void> => {
+    if (!(await takeDown(name))) add({ passed: 0, failed: 1 });
+  };
   const onlyRepo = positionals.length === 1 && positionals[0] === "repo";
   if (!onlyRepo) await prepareHost();
   const takeAway = onlyRepo ? undefined : await shareAmongFiles();
-  let matched = 0;
+  const files: TestFile[] = [];
   for (const group of groups) {
     if (values.except.includes(group.name) || (group.long ?? false) !== values.long) continue;
-    const files = chosen(group, positionals);
-    matched += files.length;
-    if (positionals.length === 0 && files.length < group.atLeast) {
+    const ofGroup = chosen(group, positionals);
+    files.push(...ofGroup);
+    if (positionals.length === 0 && ofGroup.length < group.atLeast) {
       process.stdout.write(
-        `✖ ${group.name}: ${files.length} test files where at least ${group.atLeast} belong\n`,
+        `✖ ${group.name}: ${ofGroup.length} test files where at least ${group.atLeast} belong\n`,
       );
       add({ passed: 0, failed: 1 });
     }
-    if (files.length > 0 && !signal.aborted) add(await runFiles(group, files, { instance, signal }));
   }
-  if (signal.aborted) {
-    process.stdout.write("✖ the run was ended before its time\n");
-    add({ passed: 0, failed: 1 });
-  }
-  const wantsAgent = positionals.length === 0 ? !values.long : positionals.includes("agent");
-  if (wantsAgent && !signal.aborted && !values.except.includes("agent")) add(await runAgentTests(signal));
-  else if (matched === 0) {
+  const wantsAgent =
+    (positionals.length === 0 ? !values.long : positionals.includes("agent")) &&
+    !values.except.includes("agent");
+  if (wantsAgent) add(await runAgentTests(signal));
+  else if (files.length === 0) {
     process.stdout.write(
       `✖ no test file matches ${positionals.join(" ")}; groups: ${groups.map(({ name }) => name).join(", ")}, agent\n`,
     );
     add({ passed: 0, failed: 1 });
   }
+  const results = await runFiles({ files, long: values.long, instance, takeDown: down, signal });
+  process.stdout.write(`\n${reportOf(results).join("\n")}\n`);
+  for (const ofGroup of results.values()) add(sumOf(ofGroup));
+  if (signal.aborted) {
+    process.stdout.write("✖ the run was ended before its time\n");
+    add({ passed: 0, failed: 1 });
+  }
   await takeAway?.();
-  if (!(await takeDown(instance))) add({ passed: 0, failed: 1 });
+  await down(instance(0));
   process.stdout.write(`${total.passed} passed, ${total.failed} failed\n`);
   process.exit(total.failed > 0 || total.passed === 0 ? 1 : 0);
 };
@@ -79,10 +90,17 @@ const takeDown = async (instance: string): Promise<boolean> => {
 };
 
 /** The files of a group that the words on the command line select; all of them without words. */
-const chosen = (group: Group, words: readonly string[]): string[] => {
-  const files = globSync([...group.files], { cwd: root, exclude: ["**/node_modules/**"] }).toSorted();
-  if (words.length === 0 || words.includes(group.name)) return files.map((file) => join(root, file));
-  return files.filter((file) => words.some((word) => file.includes(word))).map((file) => join(root, file));
+const chosen = (group: Group, words: readonly string[]): readonly TestFile[] => {
+  const all = globSync([...group.files], { cwd: root, exclude: ["**/node_modules/**"] }).toSorted();
+  const every = words.length === 0 || words.includes(group.name);
+  return all
+    .filter((file) => every || words.some((word) => file.includes(word)))
+    .map((file) => ({
+      path: join(root, file),
+      group: group.name,
+      shared: isShared(readFileSync(join(root, file), "utf8")),
+      alone: group.alone?.includes(file) ?? false,
+    }));
 };
 
 await main();
