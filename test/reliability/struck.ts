@@ -1,4 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
+import process from "node:process";
 import { call, type Reply } from "../support/control.ts";
 import type { Assistant, Instance } from "../support/instance.ts";
 import { hangMs, until, untilValue } from "../support/until.ts";
@@ -11,6 +12,9 @@ export interface Struck {
   /** The same request with the same key, until the first one's fate is known. */
   repeat(path: string, body: unknown, key: string): Promise<Reply>;
 }
+
+/** After so many ends one after another a launcher makes each next one wait for 5 s. */
+const endsAtOnce = 10;
 
 /** `file`: where control looks for the point at which it is to die. */
 export const struck = (instance: Instance, assistant: Assistant, file: string): Struck => {
@@ -28,9 +32,18 @@ export const struck = (instance: Instance, assistant: Assistant, file: string): 
       async (answer) => ((await answer.json()) as { ready: boolean }).ready,
       () => false,
     );
+  let kills = 0;
+  /** Another launcher, which has seen none of these ends; no program goes with the one before it. */
+  const freshLauncher = async (): Promise<void> => {
+    const pid = (await instance.programs())["launcher"]?.pid;
+    if (typeof pid === "number") process.kill(pid, "SIGKILL");
+    await instance.up();
+  };
   return {
     ask,
     killedAt: async (point, work) => {
+      if (kills > 0 && kills % endsAtOnce === 0) await freshLauncher();
+      kills += 1;
       await writeFile(file, point);
       const reply = await work().catch(() => undefined);
       // The point is taken out by the program that dies there.
