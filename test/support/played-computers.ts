@@ -82,6 +82,7 @@ export const playComputers = async (
     size: "small",
     started_at_ms: 0,
     lease_ends_in_ms: limits.leaseMs,
+    warm: false,
     exit: null,
   });
   const answers: Readonly<Record<string, (id: string) => unknown>> = {

@@ -58,6 +58,7 @@ export const playSupervisor = async (context: Pick<TestContext, "after">): Promi
     size: cell.size,
     started_at_ms: 0,
     lease_ends_in_ms: 600_000,
+    warm: cell.warm,
     exit: null,
   });
   const viewOf = (id: string): CellView | null => {

@@ -199,7 +199,9 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
 
     // record admitted
     parts.running.add(progress.operationId);
-    const admitted = await admit.record(recorder.begun(progress, null)).catch(async (error: unknown) => {
+    const begun = recorder.begun(progress, null);
+    const took = (): number => recorder.took(progress);
+    const admitted = await admit.record(begun, reservation, took).catch(async (error: unknown) => {
       parts.running.delete(progress.operationId);
       await reservation.release();
       throw error;
@@ -211,6 +213,12 @@ export const createDispatch = (parts: DispatchParts): RunningDispatch => {
       return answered(admitted.result, true, admitted.expiresAtMs);
     }
     progress.admitted = true;
+    if (admitted.value.done) {
+      progress.done = true;
+      parts.running.delete(progress.operationId);
+      progress.leave();
+      return answered(admitted.value.done, false, admit.expiresAtMs);
+    }
     const leftMs = limits.answerMs - recorder.took(progress);
     const cancelAnswer = handler.goesOn
       ? parts.clock.after(Math.max(0, leftMs), () => progress.early.resolve(stillRunning(context)))

@@ -32,6 +32,8 @@ const start = async (context: TestContext) => {
     state: "unknown",
     restarts: 0,
     reason: null as string | null,
+    /** Its service is as it was before a sleep. */
+    slept: false,
     looked: 0,
     reached: 0,
     brought: 0,
@@ -58,6 +60,7 @@ const start = async (context: TestContext) => {
         const { state, restarts, reason } = played;
         return Promise.resolve({ state, restarts, reason });
       },
+      isReady: () => Promise.resolve(played.slept),
       bringUp: (_computer, _serviceId, decided) => {
         played.brought += 1;
         played.decided = decided;
@@ -114,6 +117,16 @@ test("visitors start what is published so often a day, whatever comes at once; r
   assert.deepEqual([(await wake(null)).state, (await wake(null)).retry_after_ms], ["refused", 1]);
   time.nowMs += 1;
   assert.equal((await wake(null)).state, "ready");
+});
+
+test("what only slept is not brought up anew, and counts as a start all the same", async (context) => {
+  const { wake, played, publish, sql } = await start(context);
+  await publish();
+  await sql("update computers set state = 'asleep', desired_state = 'asleep'");
+  played.slept = true;
+  assert.equal((await wake(null)).state, "ready");
+  assert.deepEqual([played.looked, played.reached, played.brought], [1, 1, 0]);
+  assert.deepEqual(await sql("select wakes from visitor_wakes"), [{ wakes: 1 }]);
 });
 
 test("a computer that is put to sleep while it is brought up for a visit is woken again", async (context) => {

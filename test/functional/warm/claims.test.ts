@@ -30,8 +30,8 @@ const useWarm = async (context: TestContext, warm: number) => {
       // On a busy machine each is made only after a pause.
       { withinMs: 4 * hangMs },
     );
-  const create = async (name: string, fields: object = {}) =>
-    call(control.url, key.secret, "POST", "/v1/computers", { name, ...fields });
+  const create = async (name: string, fields: object = {}, headers: Readonly<Record<string, string>> = {}) =>
+    call(control.url, key.secret, "POST", "/v1/computers", { name, ...fields }, headers);
   return { supervisor, control, key, rows, ready, create };
 };
 
@@ -92,6 +92,33 @@ test("one of another image or policy is never handed out, not even while nobody 
     );
     assert.ok(old.every((each) => each === id || !supervisor.volumes.has(each)));
   }
+});
+
+test("one that is claimed is committed at once: computer, outcome and kept answer", async (context) => {
+  const { supervisor, control, rows, ready, create } = await useWarm(context, 1);
+  await ready(1);
+  const [waiting] = await rows();
+  const key = { "idempotency-key": '"claimed-once"' };
+  const first = await create("first", {}, key);
+  assert.deepEqual(
+    [first.status, first.body["id"], first.body["state"]],
+    [201, waiting?.computer_id, "awake"],
+  );
+  // Killed from here on: what was answered stands, and nothing is left for reconciliation.
+  assert.deepEqual(
+    await query(
+      control.databaseUrl,
+      `select outcome, target, duration_ms is not null as timed from operations where operation = 'computer.create'`,
+    ),
+    [{ outcome: "succeeded", target: waiting?.computer_id, timed: true }],
+  );
+  const asked = supervisor.did.length;
+  const again = await create("first", {}, key);
+  assert.deepEqual([again.status, again.body], [201, first.body]);
+  assert.deepEqual(
+    supervisor.did.slice(asked).filter((line) => line.includes(waiting?.computer_id ?? "")),
+    [],
+  );
 });
 
 test("a warm cell that is gone is no loss to who claims it", async (context) => {

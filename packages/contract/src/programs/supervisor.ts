@@ -27,6 +27,8 @@ export const cellView = z.object({
   size,
   started_at_ms: count,
   lease_ends_in_ms: count,
+  /** Nobody has started it without `warm` yet. */
+  warm: z.boolean().default(false),
   exit: z
     .object({
       reason: z.enum(["stopped", "agent_ended", "out_of_memory", "killed", "start_failed"]),

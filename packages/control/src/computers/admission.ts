@@ -4,7 +4,7 @@ import type { CeilingCheck } from "../domain/ceilings.ts";
 import type { Computer } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { Principal } from "../domain/principal.ts";
-import type { WarmCells } from "../domain/warm.ts";
+import type { Claimed, WarmCells } from "../domain/warm.ts";
 import {
   computerNameIndex,
   insertComputer,
@@ -37,6 +37,8 @@ export interface WantedComputer
   readonly lifecycle?: LifecycleValues;
   /** Asked for a cell that runs already. */
   readonly claim?: WarmCells["claim"];
+  /** Called with that cell as soon as nothing can be in the way but the database. */
+  readonly claimed?: (cell: Claimed) => void;
   /** Default: it is durable. */
   readonly lifetimeMs?: number | undefined;
 }
@@ -45,7 +47,7 @@ export interface WantedComputer
 export const admitComputer = async (
   { ceilings, events, ids, clock, nodeId }: AdmissionParts,
   transaction: Transaction,
-  { principal, principalId, id, lifetimeMs, claim, ...wanted }: WantedComputer,
+  { principal, principalId, id, lifetimeMs, claim, claimed: take, ...wanted }: WantedComputer,
 ): Promise<Computer> => {
   // In one flight.
   const [, claimed] = await Promise.all([
@@ -69,6 +71,7 @@ export const admitComputer = async (
     const told = events.append(transaction, computerEvent({ ...row, cause: "asked" }, "created"));
     told.catch(() => {});
     const computer = await inserted;
+    if (claimed) take?.(claimed);
     await told;
     return computer;
   } catch (error) {

@@ -79,7 +79,7 @@ export class LivingComputers implements Computers {
     const reached = await this.#reconciler.settle(
       wanted,
       (row, verified) => (verified || !verify) && isDecided(row),
-      { waitMs: reachMs, signal, verify },
+      { waitMs: reachMs, signal, verify, early: cause === "visit" },
     );
     if (isAwake(reached)) return reached;
     if (reached.desiredState === "destroyed") throw notFound(computer.name);
@@ -93,10 +93,18 @@ export class LivingComputers implements Computers {
 
   /** Where it is wanted awake by now nothing is written: many may come at once. */
   async #want(computer: Computer, cause: Cause): Promise<Computer | undefined> {
+    const { desiredState } = computer;
+    const now = this.#clock.now();
+    // As a rule it is as it was read, and one statement says so.
+    const wanted =
+      desiredState === "awake" || desiredState === "destroyed"
+        ? undefined
+        : await desire(this.#db, computer.id, "awake", now, cause, desiredState);
+    if (wanted) return wanted;
     const row = await getComputer(this.#db, computer.id);
     if (!row || row.desiredState === "destroyed") return undefined;
     if (row.desiredState === "awake" || row.state === "failed") return row;
-    return desire(this.#db, row.id, "awake", this.#clock.now(), cause);
+    return desire(this.#db, row.id, "awake", now, cause);
   }
 }
 

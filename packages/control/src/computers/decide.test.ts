@@ -59,6 +59,7 @@ const cell = (state: CellView["state"], cellId = "cel_1"): Seen => ({
   size: "small",
   started_at_ms: 0,
   lease_ends_in_ms: 0,
+  warm: false,
   exit: state === "exited" ? { reason: "agent_ended", at_ms: 0 } : null,
 });
 

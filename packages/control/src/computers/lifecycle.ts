@@ -5,7 +5,7 @@ import type { Activity, Computer, DesiredState } from "../domain/computer.ts";
 import type { EventLog } from "../domain/events.ts";
 import type { OperationContext } from "../domain/handler.ts";
 import { refuseStale } from "../domain/version.ts";
-import type { WarmCells } from "../domain/warm.ts";
+import type { Claimed, WarmCells } from "../domain/warm.ts";
 import {
   changeComputer,
   type ComputerChange,
@@ -18,7 +18,7 @@ import { promoteComputer } from "../store/lifecycle.ts";
 import { lockAssistant } from "../store/principals.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
 import { admitComputer, nameTaken } from "./admission.ts";
-import { takeUp, type TakenUp } from "./claimed.ts";
+import { takenUp, takeUp, type TakenUp } from "./claimed.ts";
 import { findComputer } from "./computers.ts";
 import { destroyWithChildren } from "./destroy.ts";
 import { computerEvent } from "./events.ts";
@@ -62,9 +62,10 @@ export class Lifecycle {
     transaction: Transaction,
     { principal }: OperationContext,
     params: OperationParams<"computer.create">,
-  ): Promise<AdmittedComputer> {
+  ): Promise<AdmittedComputer & { readonly taken?: TakenUp }> {
     const { name, description, size, environment, lifetime_ms: lifetimeMs } = params;
     const { warm } = this.#parts;
+    let taking: Promise<Claimed | undefined> | undefined;
     const computer = await admitComputer(this.#parts, transaction, {
       principal,
       name,
@@ -74,20 +75,24 @@ export class Lifecycle {
       lifecycle: lifecycleOf(params),
       lifetimeMs,
       claim: (within, wanted) => warm.claim(within, wanted),
+      // Beside the statements that write it down.
+      claimed: (cell) => {
+        taking = takeUp(this.#parts, cell, size).then((isTaken) => (isTaken ? cell : undefined));
+      },
     });
-    return { target: computer.id, computer };
+    const cell = await taking;
+    return {
+      target: computer.id,
+      computer,
+      ...(cell && { taken: takenUp(this.#parts, computer, cell) }),
+    };
   }
 
-  /** As `awaitCreated`; where a warm cell was claimed, what is to be committed with the outcome is all that is left. */
-  async finishCreation(
-    computer: Computer,
-    waitMs: number,
-    signal: AbortSignal,
-  ): Promise<TakenUp | { readonly computer: Computer; readonly record: undefined }> {
+  /** As `awaitCreated`, of one that is being made for the first time. */
+  async finishCreation(computer: Computer, waitMs: number, signal: AbortSignal): Promise<Computer> {
     const over = this.#parts.warm.creating();
     try {
-      const taken = await takeUp(this.#parts, computer);
-      return taken ?? { computer: await this.awaitCreated(computer, waitMs, signal), record: undefined };
+      return await this.awaitCreated(computer, waitMs, signal);
     } finally {
       over();
     }

@@ -37,12 +37,18 @@ export class Moves {
     this.#storage = new StorageMoves(parts);
   }
 
-  make(move: Exclude<Move, "none">, computer: Computer, seen: Seen): Promise<Moved> {
+  /** `runs` is called when a sleeper's cell runs again, before that is written down. */
+  make(
+    move: Exclude<Move, "none">,
+    computer: Computer,
+    seen: Seen,
+    runs: (computer: Computer) => void = () => {},
+  ): Promise<Moved> {
     switch (move) {
       case "resize":
         return this.#resize(computer);
       case "wake":
-        return this.#wake(computer);
+        return this.#wake(computer, runs);
       case "sleep":
         return this.#sleep(computer);
       case "stop":
@@ -73,7 +79,7 @@ export class Moves {
     return recordMove(this.#parts, computer, { appliedSize: computer.size, attempts: 0 }, { kind: null });
   }
 
-  async #wake(computer: Computer): Promise<Moved> {
+  async #wake(computer: Computer, runs: (computer: Computer) => void): Promise<Moved> {
     const { activity, supervisor, observer, crashPoint, clock } = this.#parts;
     const { id, size } = computer;
     const known = isClaim(computer) ? null : computer.image;
@@ -92,6 +98,11 @@ export class Moves {
       return recordMove(this.#parts, computer, made, { kind: null });
     }
     if (computer.identityDue) await this.#becomeItself(computer);
+    if (!another && computer.state === "asleep") {
+      activity.touch(id);
+      activity.stays(id);
+      runs({ ...computer, state: "awake" });
+    }
     if (another || computer.state !== "asleep") await observer.started(computer, cell.cell_id);
     crashPoint("computer-before-awake");
     const moved = await recordMove(

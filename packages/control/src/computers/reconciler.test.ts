@@ -23,8 +23,10 @@ const reconciling = () => {
       executeTakeFirst: () => Promise.resolve(rowOf(id)),
     }),
   };
-  const make = (_move: string, { id }: Computer) =>
+  const running = new Map<string, () => void>();
+  const make = (_move: string, { id }: Computer, _seen: unknown, runs: (computer: Computer) => void) =>
     new Promise((resolve) => {
+      running.set(id, () => runs({ id, state: "awake" } as Computer));
       moving.set(id, () => {
         moving.delete(id);
         stopped.add(id);
@@ -44,6 +46,9 @@ const reconciling = () => {
   };
   return {
     moving,
+    running,
+    reconciler,
+    settle,
     ask: async (ids: readonly string[]) => {
       for (const id of ids) {
         stopped.delete(id);
@@ -78,4 +83,23 @@ test("cells that do not answer share half of the places; the others are moved me
   while (moving.size > 0) await endAll(10);
   await ask(slow);
   assert.equal(moving.size, 16, "those whose last move was quick are among the others again");
+});
+
+test("who needs a cell alone hears that it runs before it is written down; nobody else does", async () => {
+  const { reconciler, running, settle, endAll } = reconciling();
+  const heard: string[] = [];
+  const wait = (name: string, early: boolean): void => {
+    const { signal } = new AbortController();
+    void reconciler
+      .settle({ id: "one" } as Computer, (_row, verified) => verified, { waitMs: 1000, signal, early })
+      .then(({ state }) => heard.push(`${name} ${state}`));
+  };
+  wait("visit", true);
+  wait("caller", false);
+  await settle();
+  running.get("one")?.();
+  await settle();
+  assert.deepEqual(heard, ["visit awake"]);
+  await endAll(10);
+  assert.deepEqual(heard, ["visit awake", "caller stopped"]);
 });

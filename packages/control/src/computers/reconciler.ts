@@ -36,8 +36,12 @@ interface Work {
   cancelTimer: () => void;
 }
 
-/** `verified`: the supervisor was asked after the wait began, or has just done something for this computer. */
-type Waiter = (computer: Computer, verified: boolean) => void;
+interface Waiter {
+  /** `verified`: the supervisor was asked after the wait began, or has just done something for this computer. */
+  readonly tell: (computer: Computer, verified: boolean) => void;
+  /** Needs the cell, not its row: is told of one that runs again before that is written down. */
+  readonly early: boolean;
+}
 
 /**
  * The only mover of computers, and the only recovery path: whatever was cut off by a crash is found by comparing what is desired with what
@@ -91,7 +95,13 @@ export class Reconciler {
   async settle(
     computer: Computer,
     until: (computer: Computer, verified: boolean) => boolean,
-    options: { readonly waitMs: number; readonly signal: AbortSignal; readonly verify?: boolean },
+    options: {
+      readonly waitMs: number;
+      readonly signal: AbortSignal;
+      readonly verify?: boolean;
+      /** A sleeper that runs again counts as awake before its row says so: for who only needs its cell. What was wished is committed. */
+      readonly early?: boolean;
+    },
   ): Promise<Computer> {
     const { clock } = this.#parts;
     const { signal } = options;
@@ -109,9 +119,12 @@ export class Reconciler {
           waiters.delete(waiter);
           resolve(latest);
         };
-        const waiter: Waiter = (row, verified) => {
-          latest = row;
-          if (until(row, verified)) done();
+        const waiter: Waiter = {
+          early: options.early ?? false,
+          tell: (row, verified) => {
+            latest = row;
+            if (until(row, verified)) done();
+          },
         };
         waiters.add(waiter);
         signal.addEventListener("abort", aborted, { once: true });
@@ -181,7 +194,7 @@ export class Reconciler {
           return;
         }
         if (work.notBefore > this.#parts.clock.monotonic()) return;
-        const moved = await this.#parts.moves.make(move, computer, seen);
+        const moved = await this.#parts.moves.make(move, computer, seen, (row) => this.#tellEarly(row));
         work.aways = 0;
         this.#tell(moved.computer, true);
         if (moved.delayMs) work.notBefore = this.#parts.clock.monotonic() + moved.delayMs;
@@ -286,7 +299,11 @@ export class Reconciler {
   }
 
   #tell(computer: Computer, verified: boolean): void {
-    for (const waiter of this.#waiters.get(computer.id) ?? []) waiter(computer, verified);
+    for (const waiter of this.#waiters.get(computer.id) ?? []) waiter.tell(computer, verified);
+  }
+
+  #tellEarly(computer: Computer): void {
+    for (const { early, tell } of this.#waiters.get(computer.id) ?? []) if (early) tell(computer, true);
   }
 }
 

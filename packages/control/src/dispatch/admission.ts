@@ -24,7 +24,7 @@ import {
   setKeyTarget,
 } from "../store/idempotency.ts";
 import { isSettledAlready } from "../store/errors.ts";
-import { finishOrFail, insertRunning, type NewRecord } from "../store/records.ts";
+import { finishOrFail, insertBegun, type NewRecord } from "../store/records.ts";
 import type { Store } from "../store/transaction.ts";
 import { asHoldfastError } from "./failure.ts";
 
@@ -54,9 +54,14 @@ export interface Admission {
     readonly expiresAtMs: number | null;
     /** The answer of an earlier request with this key. Throws when that is running, failed, or had another input. */
     replay(): Promise<Replayed | undefined>;
-    /** One durable commit: the key, what the module does in `admit`, and the record. Throws what `admit` throws; then nothing was written. */
+    /**
+     * One durable commit: the key, what the module does in `admit`, and the record; the outcome and the kept answer too where that is all.
+     * Throws what `admit` throws; then nothing was written.
+     */
     record(
       record: NewRecord,
+      reservation: Reservation,
+      took: () => number,
     ): Promise<
       { readonly kind: "admitted"; readonly value: Admitted } | ({ readonly kind: "replayed" } & Replayed)
     >;
@@ -129,7 +134,7 @@ export const createAdmission = (parts: Parts): Admission => ({
     /** Thrown inside the transaction to leave it: another request owns the key. */
     const taken = new Error("the idempotency key is taken");
 
-    const record: ReturnType<Admission["begin"]>["record"] = async (row) => {
+    const record: ReturnType<Admission["begin"]>["record"] = async (row, reservation, took) => {
       parts.crashPoint("operation-before-admitted");
       try {
         const value = await parts.store.transaction<Admitted>(
@@ -143,13 +148,18 @@ export const createAdmission = (parts: Parts): Admission => ({
             if (mine.status === "rejected") throw mine.reason;
             if (!mine.value) throw taken;
             if (admitted.status === "rejected") throw admitted.reason;
+            const done = admitted.value?.done;
+            if (done)
+              await Promise.all([done.settle?.(transaction), reservation.settle(transaction, "succeeded")]);
             return admitted.value ?? {};
           },
-          (admitted) => {
-            const target = admitted.target ?? null;
-            const insert = insertRunning(parts.store.db, { ...row, target });
+          ({ target = null, done }) => {
+            const { db } = parts.store;
+            const insert = insertBegun(db, { ...row, target }, done ? took() : null);
+            if (done)
+              return [insert, ...(done.last?.(db) ?? []), ...(claim ? [keep(done, null, target)] : [])];
             return claim && target !== null
-              ? [insert, setKeyTarget(parts.store.db, context.operationId, target)]
+              ? [insert, setKeyTarget(db, context.operationId, target)]
               : [insert];
           },
         );

@@ -23,12 +23,17 @@ export interface OperationContext {
 /** What `admit` leaves for `run`. `target` is the id of what is acted on; it goes into the record. */
 export interface Admitted {
   readonly target?: string | null;
+  /**
+   * All of it is done with this transaction: the outcome and the kept answer are committed in it too, and there is neither `run` nor a second
+   * commit. What was done besides must be nothing if the commit does not come about.
+   */
+  readonly done?: JsonResult | undefined;
 }
 
 /**
  * How one operation is done. Dispatch calls `admit` (if there is one) in the transaction that writes the admitted record and claims the
  * idempotency key, then commits, then `run`; `settle` of the result runs in the transaction that records the outcome. So an operation costs
- * two durable commits. Operations of class `observe` have no admitted record: their `admit` and `settle` are never called.
+ * two durable commits, or one where `admit` has done all of it. Operations of class `observe` have no admitted record: their `admit` and `settle` are never called.
  *
  * Both throw `HoldfastError` to refuse or fail. A retryable error (errors.ts) releases the idempotency key, so throw one only if repeating is
  * safe; when it may have happened, throw `timed_out` (kept and replayed, never run again).

@@ -34,11 +34,14 @@ export interface ComputerHandlerParts extends CellParts {
 export const computerHandlers = (parts: ComputerHandlerParts): Handlers<Names> => {
   const { db, lifecycle, computers, supervisor } = parts;
   const create: Handler<"computer.create", AdmittedComputer> = {
-    admit: (transaction, context, params) => lifecycle.create(transaction, context, params),
-    run: async (context, params, { computer }) => {
-      const made = await lifecycle.finishCreation(computer, params.wait_ms, context.signal);
-      return { output: computerView(made.computer), ...(made.record && { last: made.record }) };
+    admit: async (transaction, context, params) => {
+      const { taken, ...admitted } = await lifecycle.create(transaction, context, params);
+      if (!taken) return admitted;
+      return { ...admitted, done: { output: computerView(taken.computer), last: taken.record } };
     },
+    run: async (context, params, { computer }) => ({
+      output: computerView(await lifecycle.finishCreation(computer, params.wait_ms, context.signal)),
+    }),
     replay: async (context, params, target) => {
       const computer = await lifecycle.get(target);
       const made =

@@ -12,7 +12,11 @@ export const createWebServices = (parts: {
 }): WebServices => {
   const { store, services } = parts;
   return {
-    look: (computer, serviceId, signal) => services.get(computer, serviceId, signal),
+    look: (computer, serviceId, signal) =>
+      computer.desiredState === "awake"
+        ? services.get(computer, serviceId, signal)
+        : Promise.resolve({ state: "unknown", reason: null, restarts: 0 }),
+    isReady: (computer, service, signal) => services.isReady(computer, service, signal),
     bringUp: async (computer, serviceId, decided, signal) => {
       const row = await getServiceById(store.db, serviceId);
       if (!row)

@@ -3,6 +3,7 @@ import { sql } from "kysely";
 import type { Cause, Computer, ComputerState, DesiredState, Restoring } from "../domain/computer.ts";
 import type { Principal } from "../domain/principal.ts";
 import {
+  type ComputerRow,
   given,
   type LifecycleValues,
   type NewComputer,
@@ -68,11 +69,15 @@ export const insertComputer = async (
   db: Database | Transaction,
   computer: NewComputer,
 ): Promise<Computer> => {
-  const row = await db
-    .insertInto("computers")
-    .values(newComputerRow(computer))
-    .returningAll()
-    .executeTakeFirstOrThrow();
+  // Written out, as `claimKey` is.
+  const columns = Object.entries(newComputerRow(computer));
+  const names = sql.join(columns.map(([name]) => sql.ref(name)));
+  const { rows } = await sql<ComputerRow>`
+    insert into computers (${names}) values (${sql.join(columns.map(([, value]) => value))}) returning *`.execute(
+    db,
+  );
+  const [row] = rows;
+  if (!row) throw new Error("an insertion returned no row");
   return toComputer(row);
 };
 
@@ -133,32 +138,17 @@ export const desire = async (
   cause: Cause = "asked",
   whileDesired?: DesiredState,
 ): Promise<Computer | undefined> => {
-  let query = db
-    .updateTable("computers")
-    .set((all) => ({
-      desired_state: desired,
-      desired_cause: cause,
-      attempts: 0,
-      crashes: 0,
-      failure_code: null,
-      reason: null,
-      state: all
-        .case()
-        .when("state", "<>", "failed")
-        .then(all.ref("state"))
-        .when("image", "is", null)
-        .then("creating" as const)
-        .when("archive_digest", "is not", null)
-        .then("archived" as const)
-        .else("stopped" as const)
-        .end(),
-      state_since_ms: sql<number>`case when state = 'failed' then ${nowMs}::bigint else state_since_ms end`,
-      updated_at_ms: nowMs,
-    }))
-    .where("id", "=", id)
-    .where("desired_state", "<>", "destroyed");
-  if (whileDesired !== undefined) query = query.where("desired_state", "=", whileDesired);
-  const row = await query.returningAll().executeTakeFirst();
+  const { rows } = await sql<ComputerRow>`
+    update computers
+    set desired_state = ${desired}, desired_cause = ${cause}, attempts = 0, crashes = 0, failure_code = null, reason = null,
+      state = case when state <> 'failed' then state when image is null then 'creating'
+        when archive_digest is not null then 'archived' else 'stopped' end,
+      state_since_ms = case when state = 'failed' then ${nowMs}::bigint else state_since_ms end,
+      updated_at_ms = ${nowMs}
+    where id = ${id} and desired_state <> 'destroyed'
+      and (${whileDesired ?? null}::text is null or desired_state = ${whileDesired ?? null}::text)
+    returning *`.execute(db);
+  const [row] = rows;
   return row && toComputer(row);
 };
 
@@ -209,9 +199,13 @@ export const observeComputer = async (
   nowMs: number,
   whileDesired?: DesiredState,
 ): Promise<Computer | undefined> => {
-  let query = db.updateTable("computers").set(observedColumns(seen, nowMs)).where("id", "=", id);
-  if (whileDesired !== undefined) query = query.where("desired_state", "=", whileDesired);
-  const row = await query.returningAll().executeTakeFirst();
+  const columns = Object.entries(observedColumns(seen, nowMs));
+  const sets = columns.map(([name, value]) => sql`${sql.ref(name)} = ${value}`);
+  const { rows } = await sql<ComputerRow>`
+    update computers set ${sql.join(sets)}
+    where id = ${id} and (${whileDesired ?? null}::text is null or desired_state = ${whileDesired ?? null}::text)
+    returning *`.execute(db);
+  const [row] = rows;
   return row && toComputer(row);
 };
 

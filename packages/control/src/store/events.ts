@@ -10,10 +10,14 @@ export type EventRow = Selectable<Tables["events"]> & { readonly number: number 
 /** Filled for `domain/events.ts`: rows without a number, in the change's transaction. */
 export const createEventLog = (now: () => number): EventLog => ({
   append: async (transaction, ...events) => {
-    const insert = transaction
-      .insertInto("events")
-      .values(events.map((event) => eventValues(event, now())))
-      .execute();
+    const rows = events.map((event) => {
+      const row = eventValues(event, now());
+      return sql`(${row.account_id}, ${row.kind}, ${row.target}, ${row.computer_id}, ${row.visible_to}, ${row.at_ms}, ${row.data})`;
+    });
+    const insert = sql`
+      insert into events (account_id, kind, target, computer_id, visible_to, at_ms, data) values ${sql.join(rows)}`.execute(
+      transaction,
+    );
     await Promise.all([insert, sql`select pg_notify(${eventsChannel}, '')`.execute(transaction)]);
   },
 });

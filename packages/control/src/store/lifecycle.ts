@@ -1,4 +1,4 @@
-import { computerSizes, lifecycleDefaults } from "@holdfast/contract";
+import { type ComputerSize, computerSizes, lifecycleDefaults } from "@holdfast/contract";
 import { sql } from "kysely";
 import type { Computer } from "../domain/computer.ts";
 import { type ComputerRow, toComputer } from "./computer-row.ts";
@@ -136,13 +136,10 @@ export const diskOf = async (
   principalId: string,
   except: string | null,
 ): Promise<number> => {
-  const rows = await db
-    .selectFrom("computers")
-    .select(({ fn }) => ["size", fn.countAll<number>().as("count")])
-    .where((of) => of.or([of("principal_id", "=", principalId), of("delegator_id", "=", principalId)]))
-    .where("state", "<>", "destroyed")
-    .$if(except !== null, (query) => query.where("id", "<>", except))
-    .groupBy("size")
-    .execute();
+  const { rows } = await sql<{ readonly size: ComputerSize; readonly count: number }>`
+    select size, count(*) as count from computers
+    where (principal_id = ${principalId} or delegator_id = ${principalId}) and state <> 'destroyed'
+      and (${except}::text is null or id <> ${except}::text)
+    group by size`.execute(db);
   return rows.reduce((bytes, { size, count }) => bytes + count * computerSizes[size].disk_bytes, 0);
 };

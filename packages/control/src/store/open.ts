@@ -3,7 +3,7 @@ import type { CrashPoint, Logger } from "@holdfast/kit";
 import { type Compilable, type CompiledQuery, Kysely } from "kysely";
 import pg from "pg";
 import { asStoreError } from "./errors.ts";
-import { clientDialect, createStatementNames, poolDialect, send } from "./driver.ts";
+import { clientDialect, createStatementNames, gather, poolDialect, send } from "./driver.ts";
 import type { Store, Transaction } from "./transaction.ts";
 import type { Tables } from "./tables/index.ts";
 
@@ -79,12 +79,14 @@ export const openStore = (options: {
     let broken = false;
     try {
       // Not awaited: `begin` travels with the first statement, and the last ones with `commit`.
+      gather(client);
       const began = client.query("begin");
       began.catch(() => {});
       const value = await work(transactionOn(client));
       const final: CompiledQuery[] = (last?.(value) ?? []).map((query) => query.compile());
       const sent = final.map((query) => send(client, names, query));
       crashPoint("store-before-commit");
+      gather(client);
       const [committed] = await Promise.all([client.query("commit"), began, ...sent]);
       if (committed.command !== "COMMIT")
         throw new HoldfastError("unavailable", "the database rolled the transaction back");

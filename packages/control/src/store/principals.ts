@@ -297,7 +297,7 @@ export const lockAccount = (transaction: Transaction, accountId: string) =>
 
 /** Locks the assistant's row: what its ceilings count takes turns. */
 export const lockAssistant = async (transaction: Transaction, id: string): Promise<void> => {
-  await transaction.selectFrom("assistants").select("id").where("id", "=", id).forUpdate().execute();
+  await sql`select id from assistants where id = ${id} for update`.execute(transaction);
 };
 
 /** Locks the assistant's row and counts its computers that are not destroyed. */
@@ -306,23 +306,17 @@ export const lockAndCountComputers = async (
   principalId: string,
 ): Promise<number> => {
   // Two statements, sent together: the count must be taken after the lock is held, so it needs its own snapshot.
-  const lock = transaction
-    .selectFrom("assistants")
-    .select("id")
-    .where("id", "=", principalId)
-    .forUpdate()
-    .execute();
+  const lock = lockAssistant(transaction, principalId);
   const counted = countComputers(transaction, principalId);
   const [, count] = await Promise.all([lock, counted]);
   return count;
 };
 
 export const countComputers = async (db: Database | Transaction, principalId: string): Promise<number> => {
-  const { count } = await db
-    .selectFrom("computers")
-    .select((select) => select.fn.countAll<number>().as("count"))
-    .where((of) => of.or([of("principal_id", "=", principalId), of("delegator_id", "=", principalId)]))
-    .where("state", "<>", "destroyed")
-    .executeTakeFirstOrThrow();
-  return count;
+  const { rows } = await sql<{ readonly count: number }>`
+    select count(*) as count from computers
+    where (principal_id = ${principalId} or delegator_id = ${principalId}) and state <> 'destroyed'`.execute(
+    db,
+  );
+  return rows[0]?.count ?? 0;
 };

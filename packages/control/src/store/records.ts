@@ -33,23 +33,17 @@ export interface Ending {
   readonly durationMs: number | null;
 }
 
-/** The admitted record, to travel with the commit of its transaction. */
-export const insertRunning = (db: Database, record: NewRecord): Compilable =>
-  db.insertInto("operations").values({
-    id: record.id,
-    account_id: record.accountId,
-    node_id: record.nodeId,
-    operation: record.operation,
-    principal_id: record.principalId,
-    credential_id: record.credentialId,
-    source: record.source,
-    target: record.target,
-    outcome: "running",
-    error: null,
-    input_digest: record.inputDigest,
-    started_at_ms: record.startedAtMs,
-    duration_ms: null,
-  });
+/** The admitted record, to travel with the commit of its transaction; with its outcome where that is known by then. */
+export const insertBegun = (db: Database, record: NewRecord, durationMs: number | null): Compilable => {
+  const outcome = durationMs === null ? "running" : "succeeded";
+  const statement = sql`
+    insert into operations (id, account_id, node_id, operation, principal_id, credential_id, source, target, outcome,
+      input_digest, started_at_ms, duration_ms)
+    values (${record.id}, ${record.accountId}, ${record.nodeId}, ${record.operation}, ${record.principalId},
+      ${record.credentialId}, ${record.source}, ${record.target}, ${outcome}, ${record.inputDigest}, ${record.startedAtMs},
+      ${durationMs})`;
+  return { compile: () => statement.compile(db) };
+};
 
 /** As `finishRecord`, but as a statement that fails when the outcome is recorded already (`isSettledAlready`), and the transaction with it. */
 export const finishOrFail = (db: Database, ending: Ending): Compilable => {

@@ -22,6 +22,17 @@ export const countVisitorWake = async (
   return rows.length === 1;
 };
 
+/** How many starts for visitors were counted on this day. */
+export const visitorWakes = async (db: Database, projectId: string, day: number): Promise<number> => {
+  const row = await db
+    .selectFrom("visitor_wakes")
+    .select("wakes")
+    .where("project_id", "=", projectId)
+    .where("day", "=", day)
+    .executeTakeFirst();
+  return row?.wakes ?? 0;
+};
+
 export type AccessRow = Selectable<Tables["access_records"]>;
 
 /** Any number in one statement, in their order. Those of projects that are not there are left out. */

@@ -7,7 +7,7 @@ import { getComputer } from "../store/computers.ts";
 import { getProject, type ProjectRow } from "../store/projects.ts";
 import { listServicesOfProjects, type ServiceRow } from "../store/services.ts";
 import type { Database } from "../store/transaction.ts";
-import { countVisitorWake } from "../store/visits.ts";
+import { countVisitorWake, visitorWakes } from "../store/visits.ts";
 import type { Rights } from "./rights.ts";
 
 type Params = z.output<ControlGatewayMethods["project.wake"]["params"]>;
@@ -24,6 +24,8 @@ export interface WebState {
 export interface WebServices {
   /** How it is by its agent's word; `unknown` while the computer is not awake. */
   look(computer: Computer, serviceId: string, signal: AbortSignal): Promise<WebState>;
+  /** Whether it is ready as it is wanted now, as after a mere sleep. One question to the agent of a computer that is awake. */
+  isReady(computer: Computer, service: ServiceRow, signal: AbortSignal): Promise<boolean>;
   /** Wants it to run and waits until it is ready, has failed, or `decided` says that it will not come. The computer is awake. */
   bringUp(
     computer: Computer,
@@ -113,9 +115,12 @@ export class Waker {
   async #bring(project: ProjectRow, visitor: boolean): Promise<Woken> {
     const { db, computers, services } = this.#parts;
     const { signal } = this.#stopping;
-    const computer = await getComputer(db, project.computer_id);
+    const [computer, service, left] = await Promise.all([
+      getComputer(db, project.computer_id),
+      this.#webService(project),
+      visitor ? this.#visitorsMayStart(project.id) : true,
+    ]);
     if (!computer || computer.desiredState === "destroyed") throw noProject(project.id);
-    const service = await this.#webService(project);
     if (!service) return answer("no_service", {});
     if (computer.state === "failed")
       return answer("failed", { retryAfterMs: laterMs, reason: computer.reason });
@@ -123,12 +128,16 @@ export class Waker {
     if (seen.state === "ready") return answer("ready", {});
     // What its definition says about restarts has been tried, or is being tried without a visit: it is for those who have it in hand to mend it.
     if (hasFailed(seen)) return this.#failed(computer, service, seen);
-    if (visitor && isDown(computer, service, seen.state) && !(await this.#mayVisitorsStart(project.id)))
+    const isStart = visitor && isDown(computer, service, seen.state);
+    if (isStart && !left)
       return answer("refused", {
         retryAfterMs: dayMs - (this.#parts.clock.now() % dayMs),
         reason: "visitors have started it as often as they may today",
       });
-    const awake = await computers.reach(computer, signal, "visit");
+    // Counted beside the start: there is one flight of visitors for each project, so nobody else counts meanwhile.
+    const counted = isStart ? this.#countStart(project.id) : undefined;
+    const [awake] = await Promise.all([computers.reach(computer, signal, "visit"), counted]);
+    if (await services.isReady(awake, service, signal)) return answer("ready", {});
     const reached = await this.#keptAwake(awake, services.bringUp(awake, service.id, hasFailed, signal));
     if (reached.state === "ready") return answer("ready", {});
     if (hasFailed(reached)) return this.#failed(awake, service, reached);
@@ -165,10 +174,16 @@ export class Waker {
     return rows.find(({ name }) => name === serviceName(project, web));
   }
 
-  #mayVisitorsStart(projectId: string): Promise<boolean> {
-    const { db, clock } = this.#parts;
-    const day = Math.floor(clock.now() / dayMs);
-    return countVisitorWake(db, projectId, day, limits.visitorWakesPerDay);
+  async #visitorsMayStart(projectId: string): Promise<boolean> {
+    return (await visitorWakes(this.#parts.db, projectId, this.#day())) < limits.visitorWakesPerDay;
+  }
+
+  #countStart(projectId: string): Promise<boolean> {
+    return countVisitorWake(this.#parts.db, projectId, this.#day(), limits.visitorWakesPerDay);
+  }
+
+  #day(): number {
+    return Math.floor(this.#parts.clock.now() / dayMs);
   }
 
   async #failed(computer: Computer, service: ServiceRow, state: WebState): Promise<Woken> {

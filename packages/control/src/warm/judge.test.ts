@@ -19,7 +19,7 @@ const row = (id: string, fields: Partial<WarmRow> = {}): WarmRow => ({
 });
 
 const cell = (id: string, fields: Partial<CellView> = {}): CellView =>
-  ({ computer_id: id, cell_id: `cell of ${id}`, state: "running", ...fields }) as CellView;
+  ({ computer_id: id, cell_id: `cell of ${id}`, state: "running", warm: true, ...fields }) as CellView;
 
 const judged = (rows: readonly WarmRow[], cells: readonly CellView[], count: number) => {
   const { ready, going, missing } = judge(rows, cells, kind, wantedOf(count));
@@ -37,13 +37,15 @@ test("only what is whole, current and running is ready; the rest goes, and the s
     row("dead"),
     row("frozen"),
     row("another"),
+    row("claimed for nothing"),
     row("larger", { size: "medium" }),
   ];
   const cells = ["good", "half", "leaving", "old-image", "old-policy", "larger"].map((id) => cell(id));
   cells.push(cell("frozen", { state: "frozen" }), cell("another", { cell_id: "a later one" }));
+  cells.push(cell("claimed for nothing", { warm: false }));
   assert.deepEqual(judged(rows, cells, 4), {
     ready: ["good", "larger"],
-    going: ["half", "leaving", "old-image", "old-policy", "dead", "frozen", "another"],
+    going: ["half", "leaving", "old-image", "old-policy", "dead", "frozen", "another", "claimed for nothing"],
     missing: ["small", "small", "small", "medium"],
   });
 });

@@ -17,7 +17,7 @@ export const wantedOf = (count: number): Wanted => ({
 
 export interface Judged {
   readonly ready: readonly WarmRow[];
-  /** Half-made, half-destroyed, dead, made of what is no longer current, or more than are wanted. */
+  /** Half-made, half-destroyed, dead, made of what is no longer current, claimed by a creation that came to nothing, or more than are wanted. */
   readonly going: readonly WarmRow[];
   readonly missing: readonly ComputerSize[];
 }
@@ -30,7 +30,9 @@ export const judge = (
   wanted: Wanted,
 ): Judged => {
   const running = new Set(
-    cells.filter(({ state }) => state === "running").map((cell) => `${cell.computer_id} ${cell.cell_id}`),
+    cells
+      .filter(({ state, warm }) => state === "running" && warm)
+      .map((cell) => `${cell.computer_id} ${cell.cell_id}`),
   );
   const ready: WarmRow[] = [];
   const going: WarmRow[] = [];

@@ -65,6 +65,8 @@ export class WarmPool implements WarmCells {
     const kind = this.#kind;
     if (!kind || this.#hint[size] <= 0) return undefined;
     this.#hint[size] -= 1;
+    this.#createdAt = this.#parts.clock.monotonic();
+    this.#ring();
     return claimWarm(transaction, { nodeId: this.#parts.nodeId, size, kind });
   }
 
@@ -110,7 +112,8 @@ export class WarmPool implements WarmCells {
         else if (!isFailing) logger.warn("keeping warm cells failed; it is tried again", { error });
         isFailing = !isNoRoom(error);
       }
-      await this.#sleep(waitMs);
+      // Whoever rang makes a computer; nothing is looked at before that is over.
+      if (await this.#sleep(waitMs)) await this.#quiet();
     }
   }
 
@@ -173,9 +176,12 @@ export class WarmPool implements WarmCells {
     this.#bell.abort();
   }
 
-  async #sleep(ms: number): Promise<void> {
-    if (this.#rung || ms <= 0) return;
-    this.#bell = new AbortController();
-    await this.#parts.clock.sleep(ms, this.#bell.signal).catch(() => {});
+  /** Whether somebody rang. */
+  async #sleep(ms: number): Promise<boolean> {
+    if (!this.#rung && ms > 0) {
+      this.#bell = new AbortController();
+      await this.#parts.clock.sleep(ms, this.#bell.signal).catch(() => {});
+    }
+    return this.#rung;
   }
 }

@@ -21,6 +21,7 @@ export const viewOf = (cell: Cell, clock: Clock): CellView => ({
   started_at_ms: cell.record.startedAtMs,
   lease_ends_in_ms:
     cell.state === "running" ? Math.max(0, Math.round(cell.leaseEndsAt - clock.monotonic())) : 0,
+  warm: cell.record.warm,
   exit: cell.record.exit,
 });
 

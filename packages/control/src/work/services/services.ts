@@ -28,7 +28,7 @@ import { readPage } from "../processes/processes.ts";
 import { changed, checkDefinition, definitionOf, pickDefinition } from "./definition.ts";
 import type { ServiceKeeper } from "./keeper.ts";
 import { refuseOversized } from "./size.ts";
-import { serviceStates } from "./states.ts";
+import { serviceSet, serviceStates } from "./states.ts";
 import { type ServiceView, serviceView } from "./view.ts";
 import { type Progress, waitForReady } from "./waiting.ts";
 
@@ -209,6 +209,19 @@ export class Services {
     return serviceView(
       row,
       states.find(({ id }) => id === row.id),
+    );
+  }
+
+  /** Whether the agent has the set of now, and this one of it runs and is ready. */
+  async isReady(
+    computer: Computer,
+    { id, desired_state }: ServiceRow,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (desired_state !== "running") return false;
+    const { revision, services } = await serviceSet(this.#parts, computer, signal);
+    return (
+      revision >= computer.servicesRevision && services.some((one) => one.id === id && one.state === "ready")
     );
   }
 

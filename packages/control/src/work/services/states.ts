@@ -8,16 +8,25 @@ export const serviceStates = async (
   parts: CellParts,
   computer: Computer,
   signal: AbortSignal,
-): Promise<readonly AgentServiceState[]> => {
+): Promise<readonly AgentServiceState[]> => (await serviceSet(parts, computer, signal)).services;
+
+/** And which set it was given last; 0 where it says nothing. */
+export const serviceSet = async (
+  parts: CellParts,
+  computer: Computer,
+  signal: AbortSignal,
+): Promise<{ readonly revision: number; readonly services: readonly AgentServiceState[] }> => {
   const agent = agentIfAwake(parts, computer);
-  if (!agent) return [];
+  if (!agent) return nothing;
   const done = parts.computers.activity.look(computer.id);
   try {
-    return (await agent.plain("services.list", {}, { signal })).services;
+    return await agent.plain("services.list", {}, { signal });
   } catch (error) {
-    if (error instanceof AgentFault || error instanceof AgentUnreachable) return [];
+    if (error instanceof AgentFault || error instanceof AgentUnreachable) return nothing;
     throw error;
   } finally {
     done();
   }
 };
+
+const nothing = { revision: 0, services: [] } as const;
