@@ -80,6 +80,43 @@ test("a snapshot is taken, shown with its definitions, listed, deleted, and its 
   await untilHolds("what was deleted is gone", () => Promise.resolve(supervisor.snapshots.size === 2));
 });
 
+test("a snapshot that fails while the database is away too, and may have been taken, is no obstacle to the same request", async (context) => {
+  const { supervisor, clock, control, key, names, stopped, sql } = await useSnapshots(context);
+  const computer = await stopped("one");
+  // The first time that the row is given up the database is away: a sequence counts also what is rolled back.
+  await sql("create sequence tries");
+  await sql(`create function away() returns trigger language plpgsql as $$ begin
+    if nextval('tries') = 1 then raise exception using errcode = '57P03'; end if; return new; end $$`);
+  await sql(`create trigger away before update on snapshots for each row when (new.state = 'deleting')
+    execute function away()`);
+  supervisor.before = (method, id) => {
+    if (method !== "snapshot.create") return;
+    supervisor.before = () => {};
+    supervisor.snapshots.set(id, computer);
+    throw new HoldfastError("unavailable", "it ended before it had answered");
+  };
+  const ask = () =>
+    call(
+      control.url,
+      key.secret,
+      "POST",
+      "/v1/computers/one/snapshots",
+      { name: "x" },
+      { "idempotency-key": "x" },
+    );
+  const failed = await ask();
+  assert.deepEqual([failed.status, failed.body["code"]], [503, "unavailable"]);
+  const again = await ask();
+  assert.equal(again.status, 201, JSON.stringify(again.body));
+  assert.deepEqual(await names("one"), ["x"]);
+  clock.leap(10_000);
+  await untilHolds("what was given up is gone", async () => {
+    clock.leap(2_000);
+    return supervisor.snapshots.size === 1 && (await sql("select 1 from snapshots")).length === 1;
+  });
+  assert.deepEqual([...supervisor.snapshots.keys()], [again.body["id"]]);
+});
+
 test("a snapshot that fails is an error and leaves nothing; the same request may then be made again", async (context) => {
   const { supervisor, ask, names, stopped, sql } = await useSnapshots(context);
   await stopped("one");

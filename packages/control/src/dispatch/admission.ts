@@ -65,7 +65,7 @@ export interface Admission {
     ): Promise<
       { readonly kind: "admitted"; readonly value: Admitted } | ({ readonly kind: "replayed" } & Replayed)
     >;
-    /** One durable commit: what the module does in `settle`, the outcome, the kept answer. Throws what `settle` throws. */
+    /** One durable commit: what the module does in `settle` (or, of a failure, in `takeBack`), the outcome, the kept answer. Throws what they throw. */
     settle(end: {
       readonly admitted: Admitted;
       readonly result: Result | undefined;
@@ -214,7 +214,10 @@ export const createAdmission = (parts: Parts): Admission => ({
       const { db } = parts.store;
       return parts.store.transaction(
         async (transaction) => {
-          await Promise.all([result?.settle?.(transaction), end.reservation?.settle(transaction, outcome)]);
+          await Promise.all([
+            failure ? handler.takeBack?.(transaction, end.admitted) : result?.settle?.(transaction),
+            end.reservation?.settle(transaction, outcome),
+          ]);
         },
         () => [
           finishOrFail(db, {

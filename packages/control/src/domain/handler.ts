@@ -43,6 +43,11 @@ export interface Handler<Name extends OperationName, A extends Admitted = Admitt
   /** `admitted` is `{}` for a handler without `admit`. */
   run(context: OperationContext, params: OperationParams<Name>, admitted: A): Promise<Result<Name>>;
   /**
+   * Runs in the transaction that records that `run` has failed: takes back of what `admit` wrote whatever would stand in the way of the same
+   * request made again, for in that moment its key is free. `run` cannot do it alone: the database may be away until then.
+   */
+  takeBack?(transaction: Transaction, admitted: A): Promise<void>;
+  /**
    * What `run` has begun goes on without its caller, who is answered `operation_running` after `limits.answerMs` and finds the result with the
    * same idempotency key.
    */

@@ -43,6 +43,7 @@ export const snapshotHandlers = (parts: SnapshotHandlerParts): Handlers<Names> =
       const { row, keep } = await snapshots.take(admitted, stopping);
       return { output: snapshotView(row), settle: keep };
     },
+    takeBack: (transaction, admitted) => snapshots.giveUp(transaction, admitted),
   };
   const remove: Handler<"snapshot.delete", AdmittedSnapshot> = {
     admit: (transaction, context, params) => snapshots.delete(transaction, context, params),

@@ -198,6 +198,11 @@ export class Snapshots {
     return syncMs;
   }
 
+  /** It was not taken, and its name is free from now on. What the supervisor may have of it is taken away by the caretaker. */
+  giveUp(transaction: Transaction, { row }: Pick<AdmittedSnapshot, "row">): Promise<void> {
+    return beginDeleting(transaction, row.id, { untaken: true });
+  }
+
   /** Takes it away, now or (where the supervisor does not answer) when the caretaker can. Never throws. */
   async discard(id: string): Promise<void> {
     const { store, logger } = this.#parts;

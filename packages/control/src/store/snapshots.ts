@@ -172,13 +172,17 @@ export const keepSnapshot = (
     .returning(columns)
     .executeTakeFirst();
 
-/** From now on nobody finds it by its name, which is free again. */
-export const beginDeleting = async (db: Database | Transaction, id: string): Promise<void> => {
-  await db
+/** From now on nobody finds it by its name, which is free again. `untaken`: only when it was not taken. */
+export const beginDeleting = async (
+  db: Database | Transaction,
+  id: string,
+  { untaken = false }: { readonly untaken?: boolean } = {},
+): Promise<void> => {
+  const query = db
     .updateTable("snapshots")
     .set((all) => ({ state: "deleting" as const, name: all.ref("id") }))
-    .where("id", "=", id)
-    .execute();
+    .where("id", "=", id);
+  await (untaken ? query.where("state", "=", "taking") : query).execute();
 };
 
 export const forgetSnapshot = async (db: Database | Transaction, id: string): Promise<void> => {
