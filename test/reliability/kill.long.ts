@@ -21,7 +21,6 @@ test("seeded rounds of kill -9 under load, fifty and more: at random moments and
   const strikes = [...named, ...killed].map((strike) => ({ strike, order: random(1_000_000) }));
   strikes.sort((a, b) => a.order - b.order);
   await playRounds(
-    context,
     bench,
     strikes.map(({ strike }) => strike),
   );

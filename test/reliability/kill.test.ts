@@ -16,7 +16,7 @@ test("eleven rounds of kill -9 under load: nothing acknowledged is lost, nothing
     const all: readonly string[] = points[program];
     return strikeAt(program, all[random(all.length)] ?? "", random);
   };
-  await playRounds(context, bench, [
+  await playRounds(bench, [
     kill("control"),
     kill("supervisor"),
     kill("postgres"),

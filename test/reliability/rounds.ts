@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, writeFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, type TestContext } from "node:test";
+import { after } from "node:test";
 import { createComputer, run } from "../support/computer.ts";
 import { type Assistant, type Instance, usePrivateInstance } from "../support/instance.ts";
 import { temporaryDirectory } from "../support/temporary.ts";
@@ -11,6 +11,7 @@ import { hangMs, until } from "../support/until.ts";
 import { visit } from "../support/visit.ts";
 import { agentOf, checkAftermath } from "./aftermath.ts";
 import { startDriver } from "./driver.ts";
+import { say } from "./say.ts";
 import { describe, type Program, type Strike } from "./strikes.ts";
 
 export interface Bench {
@@ -90,39 +91,30 @@ const publishPage = async (instance: Instance, assistant: Assistant, computer: s
 const mostTries = 3;
 
 /** Each strike in a round of its own. Throws at the first that never falls: a round without its strike shows nothing. */
-export const playRounds = async (
-  context: Pick<TestContext, "diagnostic">,
-  bench: Bench,
-  strikes: readonly Strike[],
-): Promise<void> => {
+export const playRounds = async (bench: Bench, strikes: readonly Strike[]): Promise<void> => {
   let round = 0;
   for (const strike of strikes) {
     let fell = false;
     for (let tries = 0; !fell && tries < mostTries; tries += 1) {
       round += 1;
-      fell = await playRound(context, bench, round, strike);
+      fell = await playRound(bench, round, strike);
     }
     assert.ok(fell, `${describe(strike)}: not reached in ${mostTries} rounds`);
   }
-  context.diagnostic(summary(bench));
+  say(summary(bench));
 };
 
 /** One round: load, a strike in the middle of it, recovery, and then everything that was promised is looked for. Whether the strike fell. */
-const playRound = async (
-  context: Pick<TestContext, "diagnostic">,
-  bench: Bench,
-  round: number,
-  strike: Strike,
-): Promise<boolean> => {
+const playRound = async (bench: Bench, round: number, strike: Strike): Promise<boolean> => {
   const driver = startDriver(bench.assistants, bench.computer, round);
   await until("the load runs", () => driver.count() >= 5, { withinMs: 20_000 });
   const tookMs = strike.kind === "kill" ? await kill(bench, driver, strike) : await crash(bench, strike);
   if (tookMs !== undefined) bench.tookMs.push(tookMs);
-  context.diagnostic(
+  say(
     `round ${round}: ${describe(strike)}: ${tookMs === undefined ? "not reached" : `serving again after ${Math.round(tookMs)} ms`}`,
   );
   const acknowledged = await driver.finish();
-  context.diagnostic(
+  say(
     `round ${round}: ${acknowledged.lines.size + acknowledged.started.size + acknowledged.files.size} acknowledged, ${acknowledged.repeated} repeated, ${acknowledged.lost.size} never begun`,
   );
   await checkAftermath(bench, acknowledged, round);

@@ -6,6 +6,7 @@ import { run } from "../../support/computer.ts";
 import { seeded } from "../../support/seeded.ts";
 import { hangMs, until } from "../../support/until.ts";
 import { untilAcknowledged } from "../acknowledge.ts";
+import { say } from "../say.ts";
 import { appendLine, type Bench, linesOf, makeSubject, newName } from "./bench.ts";
 import { moves } from "./moves.ts";
 
@@ -49,9 +50,6 @@ export const playHoldingRounds = async (
     `${count} rounds in ${Math.round((performance.now() - began) / 1000)} s; serving again: p50 ${Math.round(tookMs[count >> 1] ?? 0)} ms, max ${Math.round(tookMs.at(-1) ?? 0)} ms`,
   );
 };
-
-/** At once, not at the end of the test as what it diagnoses: whatever becomes of this process, it is known how far it came. */
-const say = (text: string): void => void process.stdout.write(`  ${text}\n`);
 
 interface Round {
   readonly move: string;
