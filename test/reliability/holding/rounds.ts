@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { inspect } from "node:util";
-import { settledRuns, slotFaults, slotTimes } from "../../support/holding.ts";
+import { runsOf, settledRuns, slotFaults, slotTimes } from "../../support/holding.ts";
 import { run } from "../../support/computer.ts";
 import { seeded } from "../../support/seeded.ts";
 import { hangMs, until } from "../../support/until.ts";
@@ -115,8 +115,11 @@ const startSchedule = async (bench: Bench): Promise<{ finish(): Promise<void> }>
   });
   return {
     finish: async () => {
+      // On a quick host the round may be over before its first second is.
+      await until("a slot comes", async () => slotTimes(await runsOf(assistant, schedule)).length > 0, {
+        withinMs: hangMs,
+      });
       const runs = await settledRuns(assistant, schedule);
-      assert.ok(slotTimes(runs).length > 0, "no slot came");
       assert.deepEqual(slotFaults(runs, everyMs), [], "runs that were dropped or doubled");
       const odd = runs.filter(({ state }) => state !== "succeeded");
       assert.deepEqual(odd, [], "runs that did not succeed");
