@@ -94,5 +94,5 @@ const keep = async (
     output: known?.outcome === "succeeded" ? (known.output ?? null) : null,
     error: error ? { code: error, message: errorTable[error].title, details: {} } : null,
   };
-  await transaction.executeQuery(keepAnswer(transaction, id, answer));
+  await keepAnswer(transaction, id, answer).execute();
 };

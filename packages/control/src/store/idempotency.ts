@@ -58,18 +58,19 @@ export interface KeptAnswer {
   readonly error: { readonly code: ErrorCode; readonly message: string; readonly details: unknown } | null;
 }
 
+/** To be executed, or to travel with a commit. */
 export const keepAnswer = (
   db: Database | Transaction,
   operationId: string,
   answer: KeptAnswer,
-): Compilable => {
+): Compilable & { execute(): Promise<unknown> } => {
   const { state, output, error, target } = answer;
   const statement = sql`
     update idempotency_keys
     set state = ${state}, output = ${output}::jsonb, error = ${error}::jsonb,
       target = case when ${target !== undefined}::boolean then ${target ?? null} else target end
     where operation_id = ${operationId}`;
-  return { compile: () => statement.compile(db) };
+  return { compile: () => statement.compile(db), execute: () => statement.execute(db) };
 };
 
 /** Frees the key: the operation did nothing and may be asked again. */
