@@ -155,7 +155,8 @@ test("a client that gives up leaves a process that is listed, metered and can be
   });
   abort.abort();
   await call;
-  assert.equal((await assistant.client.processes.get({ computer, process: found.id })).state, "running");
+  const { state } = await assistant.client.processes.get({ computer, process: found.id });
+  assert.ok(state === "running" || state === "starting", state);
   assert.ok((await assistant.client.computers.usage({ computer })).processes > 1);
   await assistant.client.processes.signal({ computer, process: found.id, signal: "KILL" });
   assert.equal(

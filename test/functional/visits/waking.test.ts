@@ -4,6 +4,7 @@ import { type ControlGatewayMethods, controlGatewayMethods, socketPath } from "@
 import { createRpcClient, type RpcClient, systemClock } from "@holdfast/kit";
 import { call } from "../../support/control.ts";
 import { useRest } from "../../support/rest.ts";
+import { until } from "../../support/until.ts";
 
 describe("waking", () => {
   const rest = useRest();
@@ -59,7 +60,7 @@ describe("waking", () => {
     assert.equal((await wake("vis_00000000000000000000@" + project)).state, "refused");
     assert.equal(await stateOfBox(), "stopped");
     assert.deepEqual(await wake(right), { state: "ready", retry_after_ms: 0, reason: null, log: null });
-    assert.equal(await stateOfBox(), "awake");
+    await until("its row says so", async () => (await stateOfBox()) === "awake");
   });
 
   test("a published one is woken by everyone: asleep, stopped, or its service alone stopped", async () => {
@@ -75,13 +76,23 @@ describe("waking", () => {
         ["ready", "ready", "ready"],
         state,
       );
-      assert.equal(await stateOfBox(), "awake");
+      // A visit waits for the cell, not for what is written down of it.
+      await until("its row says so", async () => (await stateOfBox()) === "awake");
     }
     const stopped = await ask("POST", "/v1/computers/box/services/site-web/stop", {});
     assert.equal(stopped.body["state"], "stopped", JSON.stringify(stopped.body));
     assert.equal((await wake(null)).state, "ready");
     await publish("unpublish");
     assert.equal((await wake(null)).state, "refused");
+  });
+
+  test("what is asked for right after a visit is answered when it is so", async () => {
+    for (let round = 0; round < 10; round += 1) {
+      await change("sleep", "asleep");
+      assert.equal((await wake(right)).state, "ready");
+      await change("stop", "stopped");
+      assert.equal((await wake(right)).state, "ready");
+    }
   });
 
   test("who has no patience hears that it starts, and finds it started", async () => {

@@ -210,15 +210,7 @@ export class Lifecycle {
     signal: AbortSignal,
   ): Promise<Computer> {
     this.#parts.crashPoint("computer-state-admitted");
-    const reached = await this.#parts.reconciler.settle(
-      computer,
-      (row) =>
-        row.state === state ||
-        row.state === "failed" ||
-        row.desiredState !== state ||
-        row.failureCode !== null,
-      { waitMs, signal },
-    );
+    const reached = await this.#untilState(computer, state, waitMs, signal);
     // Archiving that cannot be done is given up: it stays stopped.
     const gaveUp = state === "archived" && reached.failureCode !== null && reached.desiredState === "stopped";
     if (reached.state === "failed" || reached.failureCode === "host_full" || gaveUp)
@@ -228,6 +220,31 @@ export class Lifecycle {
         { computer: reached.id, state: reached.state, reason: reached.reason },
       );
     return reached;
+  }
+
+  /** What a move that was under way tells may be from before the wish was written down, and then says nothing of it. */
+  async #untilState(
+    computer: Computer,
+    state: DesiredState,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<Computer> {
+    const { clock, db, reconciler } = this.#parts;
+    for (const end = clock.monotonic() + waitMs; ; ) {
+      const leftMs = Math.max(0, end - clock.monotonic());
+      const reached = await reconciler.settle(
+        computer,
+        (row) =>
+          row.state === state ||
+          row.state === "failed" ||
+          row.desiredState !== state ||
+          row.failureCode !== null,
+        { waitMs: leftMs, signal },
+      );
+      if (reached.desiredState === state || leftMs === 0) return reached;
+      const now = await getComputer(db, computer.id);
+      if (now?.desiredState !== state || now.state === state) return now ?? reached;
+    }
   }
 
   async update(
