@@ -7,7 +7,7 @@ import type { Module } from "../../../packages/control/src/domain/module.ts";
 import { coreModules, type Shared } from "../../../packages/control/src/modules.ts";
 import { bareComputer } from "../../support/bare-computer.ts";
 import { call, createKey, enrolOwner, startControl, startWithKey } from "../../support/control.ts";
-import { usePostgres } from "../../support/postgres.ts";
+import { startPostgres, usePostgres } from "../../support/postgres.ts";
 import { query } from "../../support/query.ts";
 import { until } from "../../support/until.ts";
 
@@ -325,7 +325,13 @@ test("looking is recorded in batches and writes nothing on its path", async (con
     after: (ms, then) =>
       ms === limits.recordsBatchMs ? (batches.push(then), () => {}) : systemClock.after(ms, then),
   };
-  const { control, key } = await start(context, { modules: withCreate({}), clock });
+  // What other files write into the cluster of the run is not this one's doing.
+  const own = await startPostgres({ own: true });
+  const { control, key } = await startWithKey(context, Promise.resolve(own), {
+    modules: withCreate({}),
+    clock,
+  });
+  context.after(() => own.stop());
   const lsn = async () =>
     (await query(control.databaseUrl, "select pg_current_wal_lsn()::text as lsn"))[0]?.["lsn"];
   let before = await lsn();
