@@ -2,6 +2,7 @@ import type { z } from "zod";
 import * as computers from "./computers.ts";
 import * as files from "./files.ts";
 import * as holds from "./holds.ts";
+import * as offers from "./offers.ts";
 import * as principals from "./principals.ts";
 import * as processes from "./processes.ts";
 import * as projects from "./projects.ts";
@@ -31,7 +32,8 @@ export { holdView } from "./holds.ts";
 export { runView } from "./runs.ts";
 export { scheduleView } from "./schedules.ts";
 export { serviceView } from "./services.ts";
-export { differenceView, offerView, snapshotView } from "./snapshots.ts";
+export { offerView } from "./offers.ts";
+export { differenceView, snapshotView } from "./snapshots.ts";
 export { shareView } from "./visits.ts";
 
 /** Every operation there is, in the order of the reference page and of `tools/list`. */
@@ -62,11 +64,11 @@ export const operations = {
   "snapshot.export": snapshots.snapshotExport,
   "snapshot.import": snapshots.snapshotImport,
   "child.create": snapshots.childCreate,
-  "offer.create": snapshots.offerCreate,
-  "offer.list": snapshots.offerList,
-  "offer.diff": snapshots.offerDiff,
-  "offer.accept": snapshots.offerAccept,
-  "offer.reject": snapshots.offerReject,
+  "offer.create": offers.offerCreate,
+  "offer.list": offers.offerList,
+  "offer.diff": offers.offerDiff,
+  "offer.accept": offers.offerAccept,
+  "offer.reject": offers.offerReject,
   "process.exec": processes.processExec,
   "process.start": processes.processStart,
   "process.list": processes.processList,

@@ -210,7 +210,15 @@ export class Lifecycle {
     signal: AbortSignal,
   ): Promise<Computer> {
     this.#parts.crashPoint("computer-state-admitted");
-    const reached = await this.#untilState(computer, state, waitMs, signal);
+    const reached = await this.#parts.reconciler.settle(
+      computer,
+      (row) =>
+        row.state === state ||
+        row.state === "failed" ||
+        row.desiredState !== state ||
+        row.failureCode !== null,
+      { waitMs, signal },
+    );
     // Archiving that cannot be done is given up: it stays stopped.
     const gaveUp = state === "archived" && reached.failureCode !== null && reached.desiredState === "stopped";
     if (reached.state === "failed" || reached.failureCode === "host_full" || gaveUp)
@@ -220,31 +228,6 @@ export class Lifecycle {
         { computer: reached.id, state: reached.state, reason: reached.reason },
       );
     return reached;
-  }
-
-  /** What a move that was under way tells may be from before the wish was written down, and then says nothing of it. */
-  async #untilState(
-    computer: Computer,
-    state: DesiredState,
-    waitMs: number,
-    signal: AbortSignal,
-  ): Promise<Computer> {
-    const { clock, db, reconciler } = this.#parts;
-    for (const end = clock.monotonic() + waitMs; ; ) {
-      const leftMs = Math.max(0, end - clock.monotonic());
-      const reached = await reconciler.settle(
-        computer,
-        (row) =>
-          row.state === state ||
-          row.state === "failed" ||
-          row.desiredState !== state ||
-          row.failureCode !== null,
-        { waitMs: leftMs, signal },
-      );
-      if (reached.desiredState === state || leftMs === 0) return reached;
-      const now = await getComputer(db, computer.id);
-      if (now?.desiredState !== state || now.state === state) return now ?? reached;
-    }
   }
 
   async update(
@@ -260,7 +243,8 @@ export class Lifecycle {
     if (name !== undefined && name !== computer.name) await refuseSeen(transaction, computer, name);
     if (size !== undefined && size !== computer.size) {
       await ceilings.growComputer(transaction, principal, computer, size);
-      await this.#refuseSmaller(computer, size);
+      refusePacked(computer, size);
+      await refuseSmaller(this.#parts.supervisor, computer, size);
     }
     activity.touch(computer.id);
     const change: ComputerChange = { name, description, size, environment, ...lifecycleOf(params) };
@@ -272,15 +256,6 @@ export class Lifecycle {
     } catch (error) {
       throw nameTaken(error, name ?? computer.name);
     }
-  }
-
-  async #refuseSmaller(computer: Computer, size: Computer["size"]): Promise<void> {
-    const { supervisor } = this.#parts;
-    await refuseSmaller(computer, size, async () => {
-      refusePacked(computer);
-      const { usage } = await supervisor.call("usage.read", { computer_id: computer.id });
-      return usage?.disk_bytes ?? 0;
-    });
   }
 
   /** A new size is applied by the supervisor. A computer without a volume gets it when that is made. */

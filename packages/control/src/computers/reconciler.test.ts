@@ -88,18 +88,38 @@ test("cells that do not answer share half of the places; the others are moved me
 test("who needs a cell alone hears that it runs before it is written down; nobody else does", async () => {
   const { reconciler, running, settle, endAll } = reconciling();
   const heard: string[] = [];
-  const wait = (name: string, early: boolean): void => {
+  const wait = (id: string, early: boolean): void => {
     const { signal } = new AbortController();
     void reconciler
-      .settle({ id: "one" } as Computer, (_row, verified) => verified, { waitMs: 1000, signal, early })
-      .then(({ state }) => heard.push(`${name} ${state}`));
+      .settle({ id } as Computer, (_row, verified) => verified, { waitMs: 1000, signal, early })
+      .then(({ state }) => heard.push(`${id} ${state}`));
   };
   wait("visit", true);
   wait("caller", false);
   await settle();
-  running.get("one")?.();
+  for (const runs of running.values()) runs();
   await settle();
   assert.deepEqual(heard, ["visit awake"]);
   await endAll(10);
   assert.deepEqual(heard, ["visit awake", "caller stopped"]);
+});
+
+test("who waits hears of no row from before it waited: what a move that was under way has written may be older than its wish", async () => {
+  const { reconciler, settle, ask, endAll } = reconciling();
+  await ask(["one"]);
+  const heard: Computer[] = [];
+  const { signal } = new AbortController();
+  const waiting = reconciler.settle(
+    { id: "one" } as Computer,
+    (row) => {
+      heard.push(row);
+      // One that was read has all columns; what the move wrote has three here.
+      return "name" in row;
+    },
+    { waitMs: 1000, signal },
+  );
+  await settle();
+  await endAll(10);
+  assert.equal((await waiting).state, "stopped");
+  assert.ok(heard.every((row) => "name" in row));
 });

@@ -41,6 +41,8 @@ interface Waiter {
   readonly tell: (computer: Computer, verified: boolean) => void;
   /** Needs the cell, not its row: is told of one that runs again before that is written down. */
   readonly early: boolean;
+  /** Whether a row has been read since it waits. What was read before may be from before its wish was written down, and is not told to it. */
+  isHeard: boolean;
 }
 
 /**
@@ -121,6 +123,7 @@ export class Reconciler {
         };
         const waiter: Waiter = {
           early: options.early ?? false,
+          isHeard: false,
           tell: (row, verified) => {
             latest = row;
             if (until(row, verified)) done();
@@ -179,6 +182,7 @@ export class Reconciler {
     let computer: Computer | undefined;
     try {
       while (!this.#stopped) {
+        for (const waiter of this.#waiters.get(id) ?? []) waiter.isHeard = true;
         computer = await getComputer(this.#parts.store.db, id);
         if (!computer) return;
         // A move that was cut off may have frozen what its row says is awake.
@@ -299,11 +303,13 @@ export class Reconciler {
   }
 
   #tell(computer: Computer, verified: boolean): void {
-    for (const waiter of this.#waiters.get(computer.id) ?? []) waiter.tell(computer, verified);
+    for (const { isHeard, tell } of this.#waiters.get(computer.id) ?? [])
+      if (isHeard) tell(computer, verified);
   }
 
   #tellEarly(computer: Computer): void {
-    for (const { early, tell } of this.#waiters.get(computer.id) ?? []) if (early) tell(computer, true);
+    for (const { early, isHeard, tell } of this.#waiters.get(computer.id) ?? [])
+      if (early && isHeard) tell(computer, true);
   }
 }
 

@@ -1,18 +1,22 @@
-import { type ComputerSize, computerSizes, HoldfastError } from "@holdfast/contract";
+import { type ComputerSize, computerSizes, HoldfastError, type SupervisorMethods } from "@holdfast/contract";
+import type { RpcClient } from "@holdfast/kit";
 import type { Computer } from "../domain/computer.ts";
 
+/** The row is locked meanwhile; the supervisor's word is a few numbers that it has. */
+const usageMs = 5_000;
+
 /**
- * Ceilings count disks by the sizes of computers, so none is made smaller, nor copied to a smaller one, than what it holds. `usedBytes`: with
- * its snapshots, 0 where nothing of it is on the host; asked only where it matters. Throws `wrong_state`.
+ * Ceilings count disks by the sizes of computers, so none is made smaller, nor copied to a smaller one, than what it and its snapshots hold;
+ * nothing where nothing of it is on the host. The supervisor is asked only where it matters. Throws `wrong_state`.
  */
 export const refuseSmaller = async (
-  computer: Pick<Computer, "name" | "size">,
+  supervisor: RpcClient<SupervisorMethods>,
+  computer: Pick<Computer, "id" | "name" | "size">,
   size: ComputerSize,
-  usedBytes: () => Promise<number>,
 ): Promise<void> => {
-  const most = computerSizes[size].disk_bytes;
-  if (most >= computerSizes[computer.size].disk_bytes) return;
-  const used = await usedBytes();
+  if (!isSmaller(computer, size)) return;
+  const { usage } = await supervisor.call("usage.read", { computer_id: computer.id }, { timeoutMs: usageMs });
+  const [used, most] = [usage?.disk_bytes ?? 0, computerSizes[size].disk_bytes];
   if (used <= most) return;
   throw new HoldfastError(
     "wrong_state",
@@ -22,7 +26,11 @@ export const refuseSmaller = async (
 };
 
 /** What is packed is smaller than what it was packed from. Throws `wrong_state`. */
-export const refusePacked = ({ name, state, desiredState }: Computer): void => {
-  if (state !== "archived" && desiredState !== "archived") return;
+export const refusePacked = (computer: Computer, size: ComputerSize): void => {
+  const { name, state, desiredState } = computer;
+  if (!isSmaller(computer, size) || (state !== "archived" && desiredState !== "archived")) return;
   throw new HoldfastError("wrong_state", `${name} is archived: wake it before it is made smaller`, { state });
 };
+
+const isSmaller = (computer: Pick<Computer, "size">, size: ComputerSize): boolean =>
+  computerSizes[size].disk_bytes < computerSizes[computer.size].disk_bytes;

@@ -83,6 +83,6 @@ export class Loop {
     if (leastMs > 0 && !this.signal.aborted) await clock.sleep(leastMs, this.signal).catch(() => {});
     if (this.#isRung || this.signal.aborted) return;
     this.#bell = new AbortController();
-    await clock.sleep(ms - leastMs, this.#bell.signal).catch(() => {});
+    await clock.sleep(Math.max(0, ms - leastMs), this.#bell.signal).catch(() => {});
   }
 }

@@ -15,7 +15,7 @@ import {
 } from "../projects/index.ts";
 import { deploymentOfOperation } from "../store/deployments.ts";
 import { getProject, type ProjectRow } from "../store/projects.ts";
-import { summariesOfProjects } from "../store/runs.ts";
+import { summariesOfProjects } from "../store/run-history.ts";
 import { listServicesOfProjects } from "../store/services.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
 import { bodyOf } from "./body.ts";

@@ -4,7 +4,7 @@ import { projectAddress } from "../lib/address.ts";
 import { timestamp, timestampOrNull } from "../lib/timestamp.ts";
 import type { DeploymentRow } from "../store/deployments.ts";
 import type { ProjectRow } from "../store/projects.ts";
-import type { ScheduleSummary } from "../store/runs.ts";
+import type { ScheduleSummary } from "../store/run-history.ts";
 import type { ServiceRow } from "../store/services.ts";
 import { type ServiceView, serviceView } from "../work/index.ts";
 import { folderOf } from "./definition.ts";

@@ -5,7 +5,7 @@ import { noProject } from "../domain/project.ts";
 import { getComputers } from "../store/computers.ts";
 import { lastDeployments } from "../store/deployments.ts";
 import { getProject, type ProjectRow } from "../store/projects.ts";
-import { summariesOfProjects } from "../store/runs.ts";
+import { summariesOfProjects } from "../store/run-history.ts";
 import { listServicesOfProjects, type ServiceRow } from "../store/services.ts";
 import type { Database } from "../store/transaction.ts";
 import { type CellParts, serviceStates } from "../work/index.ts";

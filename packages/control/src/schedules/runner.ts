@@ -1,6 +1,7 @@
 import { limits } from "@holdfast/contract";
 import type { Computer } from "../domain/computer.ts";
 import { Loop } from "../lib/loop.ts";
+import { pruneRuns } from "../store/run-history.ts";
 import {
   getRun,
   giveTurn,
@@ -8,7 +9,6 @@ import {
   leftForks,
   listActive,
   forkGone,
-  pruneRuns,
   type RunRow,
   stuckSchedules,
 } from "../store/runs.ts";

@@ -11,15 +11,8 @@ import type { EventLog } from "../domain/events.ts";
 import type { Principal } from "../domain/principal.ts";
 import { decodeCursor, pageOf } from "../lib/cursor.ts";
 import { getComputer } from "../store/computers.ts";
-import {
-  cancelRuns,
-  countActive,
-  findRun,
-  insertRuns,
-  isActive,
-  listRuns,
-  type RunRow,
-} from "../store/runs.ts";
+import { findRun, listRuns } from "../store/run-history.ts";
+import { cancelRuns, countActive, insertRuns, isActive, type RunRow } from "../store/runs.ts";
 import { mayRun, type ScheduleRow } from "../store/schedules.ts";
 import type { Database, Transaction } from "../store/transaction.ts";
 import type { Processes } from "../work/index.ts";

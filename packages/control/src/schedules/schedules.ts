@@ -18,7 +18,7 @@ import { timestamp } from "../lib/timestamp.ts";
 import { getComputer, getComputers } from "../store/computers.ts";
 import { isUniqueViolation } from "../store/errors.ts";
 import { findVisibleProject, type ProjectRow } from "../store/projects.ts";
-import { lastRuns } from "../store/runs.ts";
+import { lastRuns } from "../store/run-history.ts";
 import {
   changeSchedule,
   countSchedules,

@@ -9,7 +9,7 @@ import {
 } from "@holdfast/contract";
 import type { NewToken } from "../authority/tokens.ts";
 import { admitComputer } from "../computers/admission.ts";
-import { findComputer } from "../computers/index.ts";
+import { findComputer, refuseSmaller } from "../computers/index.ts";
 import type { Computer } from "../domain/computer.ts";
 import type { OperationContext } from "../domain/handler.ts";
 import type { Ceilings, Principal } from "../domain/principal.ts";
@@ -55,7 +55,7 @@ export class Children {
     const parent = await findComputer(transaction, principal, params.computer, { lock: true });
     const size = params.size ?? parent.size;
     await this.#refuse(transaction, parent, params.name, size);
-    await forking.refuseSmaller(parent, size);
+    await refuseSmaller(this.#parts.supervisor, parent, size);
     const consequence = consequenceOf(principal, params.consequence);
     const nowMs = clock.now();
     // The account's row before the assistant's, as where owners make keys.

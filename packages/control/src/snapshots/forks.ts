@@ -50,7 +50,7 @@ export class Forking implements Forks, Origins {
     const { principal, operationId } = context;
     const { name, description, lifetime_ms: lifetimeMs } = params;
     const of = await findComputer(transaction, principal, params.computer, { lock: true });
-    await this.refuseSmaller(of, params.size ?? of.size);
+    await refuseSmaller(this.#parts.supervisor, of, params.size ?? of.size);
     const origin = await this.origin(transaction, context, of, params.snapshot);
     const computer = await this.write(transaction, operationId, of, origin, (copied) =>
       admitComputer(this.#parts, transaction, {
@@ -64,15 +64,6 @@ export class Forking implements Forks, Origins {
       }),
     );
     return { target: computer.id, computer };
-  }
-
-  /** Throws `wrong_state` where a copy of that size would hold less than `of` and its snapshots do. */
-  async refuseSmaller(of: Computer, size: Computer["size"]): Promise<void> {
-    const { supervisor } = this.#parts;
-    await refuseSmaller(of, size, async () => {
-      const { usage } = await supervisor.call("usage.read", { computer_id: of.id });
-      return usage?.disk_bytes ?? 0;
-    });
   }
 
   /** The snapshot that is meant, locked; without `ref` one of how the locked computer is now, which is still to be taken. */

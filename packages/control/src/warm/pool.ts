@@ -15,6 +15,8 @@ const quietMs = 150;
 const busyShare = 0.75;
 /** But one is made after this, between two creations, however busy the host is. */
 const patienceMs = 1_000;
+/** Creations that never pause must not keep the pool from renewing the leases of what it has. */
+const longestQuietMs = 60_000;
 /** After the host was short of memory, or full, or something kept one from being made. */
 const pauseMs = 60_000;
 /** Besides what every start leaves free: enough for a few computers that somebody waits for. */
@@ -153,7 +155,7 @@ export class WarmPool implements WarmCells {
     this.#renewedAt = clock.monotonic();
   }
 
-  /** Waits until nobody makes a computer, and then for a processor with time to spare. False when it is to end. */
+  /** Waits until nobody makes a computer, and then for a processor with time to spare. False when it is to end, or nobody stops. */
   async #quiet(): Promise<boolean> {
     const { clock, load } = this.#parts;
     const { signal } = this.#abort;
@@ -163,6 +165,7 @@ export class WarmPool implements WarmCells {
       await clock.sleep(quietMs, signal).catch(() => {});
       const isBusy = load() >= busyShare;
       const now = clock.monotonic();
+      if (now - since > longestQuietMs) return false;
       if (this.#creating > 0) continue;
       const isPatient = now - since <= patienceMs;
       if (isPatient && (isBusy || now - this.#createdAt < quietMs)) continue;
